@@ -1,0 +1,115 @@
+//! What the Python hook writes into `runs/<id>/events/<pid>-<random>.jsonl`, one JSON object a line.
+//!
+//! The writer is `server/src/hook/_cublame_hook.py`. A line that does not parse is counted and skipped by the reader.
+//! Columns are 1-based code points (the hook converts CPython's byte offsets); times are Unix seconds.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the event lines. A reader skips events of a later version and says so.
+pub const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    pub v: u32,
+    pub time: f64,
+    pub pid: u32,
+    #[serde(flatten)]
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum What {
+    Start(Start),
+    Exception(Exception),
+    /// The interpreter ends in an orderly way. Without it the process was killed or still lives.
+    Exit(Exit),
+}
+
+/// The hook was installed in a process.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Start {
+    pub ppid: u32,
+    pub argv: Vec<String>,
+    pub cwd: String,
+    /// `3.12.3`
+    pub python: String,
+    pub executable: String,
+    /// RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK or PMI_RANK.
+    #[serde(default)]
+    pub rank: Option<u32>,
+    #[serde(default)]
+    pub local_rank: Option<u32>,
+    /// TORCHELASTIC_RESTART_COUNT.
+    #[serde(default)]
+    pub restart: Option<u32>,
+    /// CUDA_LAUNCH_BLOCKING as it was when the interpreter started.
+    #[serde(default)]
+    pub launch_blocking: Option<String>,
+}
+
+/// An exception that nobody caught, or that a hook was told of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Exception {
+    /// `excepthook`, `threading`, `unraisable`, `atexit`, `pytest`.
+    pub hook: String,
+    pub thread: String,
+    pub main_thread: bool,
+    /// The rank, repeated here because it may be set after the start.
+    #[serde(default)]
+    pub rank: Option<u32>,
+    /// Innermost cause first: the last one is the exception that the interpreter prints last.
+    pub chain: Vec<Link>,
+}
+
+/// One exception of a chain.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// `torch.AcceleratorError`; a builtin has no module.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// The names of its base classes, nearest first, without `object`.
+    #[serde(default)]
+    pub bases: Vec<String>,
+    pub message: String,
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// How the *next* link came from this one: `cause` (raise from), `context` (during handling), `group` (a leaf of the
+    /// exception group that follows). None for the last.
+    #[serde(default)]
+    pub relation: Option<String>,
+    /// Outermost first. At most the hook's bound; `frames_left_out` says how many are missing in the middle.
+    pub frames: Vec<EventFrame>,
+    #[serde(default)]
+    pub frames_left_out: u32,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventFrame {
+    /// `co_filename` as it is.
+    pub file: String,
+    /// Absolute path of a file that existed when the event was written.
+    #[serde(default)]
+    pub path: Option<String>,
+    pub line: u32,
+    #[serde(default)]
+    pub end_line: Option<u32>,
+    #[serde(default)]
+    pub column: Option<u32>,
+    #[serde(default)]
+    pub end_column: Option<u32>,
+    /// `co_qualname` where the interpreter has it, else `co_name`.
+    pub function: String,
+    /// The line's text.
+    #[serde(default)]
+    pub source: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Exit {
+    /// SHA-256 of each source file named in this process's events, hex, by absolute path.
+    #[serde(default)]
+    pub hashes: BTreeMap<String, String>,
+}

@@ -1,0 +1,27 @@
+//! Everything that was observed of a failure, whatever it came from. A new source is one field here and one parser.
+
+use crate::event::Event;
+use crate::run::{Exit, Run};
+
+/// What `blame` reads. Every field may be empty: a verdict says what was missing.
+#[derive(Debug, Clone, Default)]
+pub struct Evidence {
+    /// What the child printed, or a log of any origin.
+    pub log: Option<crate::log::Log>,
+    /// The hook's events, one entry a process, in the order of their first event.
+    pub processes: Vec<ProcessEvents>,
+    /// The run, when there was one; None for a pasted log.
+    pub run: Option<Run>,
+    pub exit: Option<Exit>,
+    /// The log is of a run with CUDA_LAUNCH_BLOCKING=1 in force: said by the user, or put there by the runner itself.
+    pub blocking: bool,
+    /// What could not be read, as whole sentences, such as "2 damaged lines in events/12.jsonl were left out".
+    pub unread: Vec<String>,
+}
+
+/// The events of one process, in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ProcessEvents {
+    pub pid: u32,
+    pub events: Vec<Event>,
+}

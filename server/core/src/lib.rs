@@ -1,0 +1,19 @@
+//! The pure core of cublame: what was observed becomes [`Evidence`], evidence becomes [`Verdict`]s.
+//!
+//! Nothing here reads a file, the environment or the clock, and nothing here fails:
+//! a function returns what it could make of its input and what it could not read.
+//! The modules are listed in reading order.
+
+pub mod event;
+pub mod log;
+pub mod run;
+pub mod source;
+
+pub mod evidence;
+pub mod verdict;
+
+pub mod mode;
+
+pub use evidence::Evidence;
+pub use source::Sources;
+pub use verdict::{Certainty, Place, Verdict};

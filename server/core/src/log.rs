@@ -1,0 +1,34 @@
+//! A log reduced to the lines that can matter: small logs whole, large ones around what a failure looks like.
+//!
+//! `Condenser` takes a log of any size in pieces and keeps a bounded [`Log`]; the parsers then read that as a whole.
+
+use serde::{Deserialize, Serialize};
+
+/// The lines kept of one or several streams, in the order they came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Log {
+    pub lines: Vec<Line>,
+    /// Lines read in all, kept or not.
+    pub total_lines: u64,
+    pub total_bytes: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    pub stream: Stream,
+    /// 1-based number within its stream.
+    pub number: u64,
+    /// Without its end; invalid UTF-8 replaced; a very long line is cut in the middle.
+    pub text: String,
+    /// How many lines in a row said the same (device assertions of other threads): 1 for a line of its own.
+    pub repeats: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    Stdout,
+    Stderr,
+    /// Both on one pipe or terminal, or a log of unknown origin.
+    Mixed,
+}

@@ -1,0 +1,194 @@
+//! The verdict: what every rendering shows, in the shape that `report.json` and `--json` promise.
+//!
+//! Lines and columns are 1-based, columns count Unicode code points, sizes are bytes, absent is null.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the JSON shape below. Fields are added without raising it; a changed meaning raises it.
+pub const SCHEMA: u32 = 1;
+
+/// The document that `cublame explain --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdicts {
+    pub schema: u32,
+    /// The first is the root cause.
+    pub verdicts: Vec<Verdict>,
+}
+
+impl Verdicts {
+    pub fn new(verdicts: Vec<Verdict>) -> Self {
+        Self { schema: SCHEMA, verdicts }
+    }
+}
+
+/// One failure: what it is, which line did it, how sure that is and why, and what to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// A kind of the catalogue, such as `device-assert`.
+    pub kind: String,
+    /// One sentence without its final dot.
+    pub summary: String,
+    pub error: Option<CudaError>,
+    pub exception: Option<ExceptionText>,
+    /// The culprit, or the best candidate.
+    pub place: Option<Place>,
+    /// Where the error surfaced: the deepest user frame, null when the evidence has none.
+    pub reported: Option<Place>,
+    pub certainty: Certainty,
+    /// Can `reported` be believed to be the culprit? For an asynchronous kind never from the text alone.
+    pub trace_trusted: bool,
+    /// Why this place and this certainty, in reading order.
+    pub because: Vec<String>,
+    /// Evidence that was looked for and not there.
+    pub missing: Vec<String>,
+    pub phase: Option<Phase>,
+    pub asserts: Vec<DeviceAssert>,
+    pub memory: Option<Memory>,
+    /// Outermost first, as Python prints them.
+    pub frames: Vec<Frame>,
+    pub tensors: Vec<Tensor>,
+    pub rank: Option<u32>,
+    pub device: Option<u32>,
+    /// Failures that only followed from this one.
+    pub collateral: Vec<Collateral>,
+    pub advice: Vec<Advice>,
+    /// False for a failure that the program caught and survived.
+    pub fatal: bool,
+    /// Other lines that could be the culprit, best first, when `place` is a choice among several.
+    #[serde(default)]
+    pub candidates: Vec<Place>,
+}
+
+/// How sure `place` is. The order is from sure to unsure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Certainty {
+    /// This launch, or this synchronous call, is proved to have failed.
+    Exact,
+    /// One candidate by inference, or a small ranked set.
+    Likely,
+    /// Where it surfaced, or a guess from the source.
+    Suspect,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    Forward,
+    Backward,
+    Optimizer,
+    Capture,
+    Replay,
+    Load,
+    Import,
+}
+
+/// The error's name and code in the CUDA runtime API (`cudaError_t` in driver_types.h).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CudaError {
+    /// `cudaErrorAssert`
+    pub name: String,
+    /// 710
+    pub code: Option<u32>,
+    /// The code before CUDA 10.1 (59), where it differed.
+    pub legacy_code: Option<u32>,
+    /// `device-side assert triggered`
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExceptionText {
+    /// With its module where known: `torch.AcceleratorError`.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    pub message: String,
+}
+
+/// A line of somebody's source.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Place {
+    /// As the evidence has it.
+    pub file: String,
+    /// The absolute path on this machine, where it could be resolved.
+    pub path: Option<String>,
+    pub line: u32,
+    pub column: Option<u32>,
+    /// One past the last column.
+    pub end_column: Option<u32>,
+    pub function: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    pub file: String,
+    pub path: Option<String>,
+    pub line: u32,
+    pub column: Option<u32>,
+    pub end_column: Option<u32>,
+    pub function: Option<String>,
+    /// The user's own code, as against a library's or the interpreter's.
+    pub user: bool,
+}
+
+/// Equal assertions are one entry with a count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceAssert {
+    pub file: String,
+    pub line: u32,
+    pub kernel: Option<String>,
+    pub condition: String,
+    pub count: u64,
+}
+
+/// Bytes. What the message of an out-of-memory failure said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    pub requested: Option<u64>,
+    pub capacity: Option<u64>,
+    pub free: Option<u64>,
+    pub allocated: Option<u64>,
+    pub reserved_unallocated: Option<u64>,
+    #[serde(default)]
+    pub reserved: Option<u64>,
+    /// The whole process, memory outside the framework included.
+    #[serde(default)]
+    pub process: Option<u64>,
+    /// Private pools, such as those of CUDA graphs.
+    #[serde(default)]
+    pub private_pools: Option<u64>,
+    pub others: Vec<OtherProcess>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherProcess {
+    pub pid: u32,
+    pub bytes: u64,
+}
+
+/// A tensor of a failing frame. Never a value: after a GPU fault reading one fails or hangs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tensor {
+    pub name: String,
+    pub shape: Vec<u64>,
+    pub dtype: String,
+    pub device: String,
+    /// Index into `frames`.
+    pub frame: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Collateral {
+    pub rank: Option<u32>,
+    pub summary: String,
+}
+
+/// What to do. Rebuilt from the catalogue by its id whenever a report is read: a report on disk is untrusted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Advice {
+    pub id: String,
+    pub title: String,
+    pub detail: String,
+    pub command: Option<String>,
+    pub edit: Option<String>,
+}

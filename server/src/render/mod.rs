@@ -1,0 +1,1 @@
+//! Verdicts as a person or a program reads them.

@@ -1,0 +1,1 @@
+//! Reads the source files that the core asks for.
