@@ -1,8 +1,14 @@
 //! A log reduced to the lines that can matter: small logs whole, large ones around what a failure looks like.
 //!
-//! `Condenser` takes a log of any size in pieces and keeps a bounded [`Log`]; the parsers then read that as a whole.
+//! [`Condenser`] takes a log of any size in pieces and keeps a bounded [`Log`]; the parsers then read that as a whole.
+//! So the grammars may look back and ahead as they please, and memory stays flat on a log of any size.
+
+mod condenser;
+mod triggers;
 
 use serde::{Deserialize, Serialize};
+
+pub use condenser::Condenser;
 
 /// The lines kept of one or several streams, in the order they came.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,11 +22,11 @@ pub struct Log {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     pub stream: Stream,
-    /// 1-based number within its stream.
+    /// 1-based number within its stream. The pieces between carriage returns share the number of their line.
     pub number: u64,
     /// Without its end; invalid UTF-8 replaced; a very long line is cut in the middle.
     pub text: String,
-    /// How many lines in a row said the same (device assertions of other threads): 1 for a line of its own.
+    /// How many lines said the same but for the block and thread of a device assertion: 1 for a line of its own.
     pub repeats: u64,
 }
 
@@ -31,4 +37,13 @@ pub enum Stream {
     Stderr,
     /// Both on one pipe or terminal, or a log of unknown origin.
     Mixed,
+}
+
+impl Log {
+    /// A log whose origin is unknown, condensed.
+    pub fn from_text(text: &str) -> Self {
+        let mut condenser = Condenser::new();
+        condenser.feed(Stream::Mixed, text.as_bytes());
+        condenser.finish()
+    }
 }
