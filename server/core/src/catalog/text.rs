@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn no_text_is_empty() {
         for texts in Language::ALL.map(Texts::get) {
-            let lines = texts.lines.iter().map(|(key, text)| (key, text));
+            let lines = texts.lines.iter();
             let items = texts.lists.iter().flat_map(|(key, list)| list.iter().map(move |text| (key, text)));
             for (key, text) in lines.chain(items) {
                 assert!(!text.trim().is_empty(), "{key} of {:?} is empty", texts.language());
