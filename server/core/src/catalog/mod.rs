@@ -1,0 +1,7 @@
+//! What the product says, as data: the kinds of failure, the known device assertions, the reasons and the advice.
+//!
+//! Every text exists in each [`Language`]; a test compares the files. A contributor adds a kind without touching Rust.
+
+pub mod text;
+
+pub use text::{Language, Texts};
