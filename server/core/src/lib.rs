@@ -8,6 +8,7 @@ pub mod event;
 pub mod log;
 pub mod run;
 pub mod source;
+pub mod text;
 
 pub mod evidence;
 pub mod verdict;
