@@ -13,13 +13,11 @@ pub mod text;
 pub mod evidence;
 pub mod verdict;
 
-pub mod mode;
-
 pub mod catalog;
-
 pub mod parse;
-
 pub mod blame;
+
+pub mod mode;
 
 pub use evidence::Evidence;
 pub use source::Sources;

@@ -1,1 +1,4 @@
 //! The only platform code.
+
+pub mod files;
+pub mod processes;

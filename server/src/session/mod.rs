@@ -1,1 +1,13 @@
 //! A run from its command line to its report: the folder, the child process, its streams, what they say.
+
+pub mod place;
+
+pub mod folder;
+
+pub mod events;
+pub mod stored_log;
+
+pub mod index;
+pub mod retention;
+
+pub use folder::{RunFolder, State, Stored};
