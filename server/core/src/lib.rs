@@ -13,9 +13,9 @@ pub mod text;
 pub mod evidence;
 pub mod verdict;
 
+pub mod blame;
 pub mod catalog;
 pub mod parse;
-pub mod blame;
 
 pub mod mode;
 
