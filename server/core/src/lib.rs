@@ -10,7 +10,10 @@ pub mod run;
 pub mod source;
 pub mod text;
 
+pub mod python;
+
 pub mod evidence;
+pub mod suspects;
 pub mod verdict;
 
 pub mod blame;
