@@ -14,6 +14,8 @@ pub mod verdict;
 
 pub mod mode;
 
+pub mod config;
+
 pub use evidence::Evidence;
 pub use source::Sources;
 pub use verdict::{Certainty, Place, Verdict};
