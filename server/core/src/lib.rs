@@ -20,6 +20,7 @@ pub mod blame;
 pub mod mode;
 
 pub mod catalog;
+pub mod config;
 
 pub use evidence::Evidence;
 pub use source::Sources;
