@@ -22,6 +22,10 @@ pub mod mode;
 pub mod catalog;
 pub mod config;
 
+pub mod parse;
+
+pub mod blame;
+
 pub use evidence::Evidence;
 pub use source::Sources;
 pub use verdict::{Certainty, Place, Verdict};
