@@ -15,8 +15,7 @@ const LATE: &[&str] =
 #[test]
 fn the_culprit_of_a_late_failure_ranks_first() {
     let gpu = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/gpu");
-    let index: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(gpu.join("index.json")).unwrap()).unwrap();
+    let index: serde_json::Value = serde_json::from_str(&fs::read_to_string(gpu.join("index.json")).unwrap()).unwrap();
     let (mut right, mut wrong) = (0, Vec::new());
     for row in index.as_array().unwrap() {
         let kind = row["kind"].as_str().unwrap();

@@ -12,19 +12,18 @@ pub mod text;
 
 pub mod python;
 
+pub mod parse;
+
 pub mod evidence;
-pub mod suspects;
 pub mod verdict;
 
 pub mod blame;
-pub mod mode;
+pub mod suspects;
 
 pub mod catalog;
+
 pub mod config;
-
-pub mod parse;
-
-pub mod blame;
+pub mod mode;
 
 pub use evidence::Evidence;
 pub use source::Sources;

@@ -92,12 +92,7 @@ pub struct ErrorValue {
 impl ErrorValue {
     /// The error as a verdict shows it, under the name that the evidence used.
     pub fn named(&self, name: &str) -> CudaError {
-        CudaError {
-            name: name.to_owned(),
-            code: Some(self.code),
-            legacy_code: self.legacy,
-            text: self.text.clone(),
-        }
+        CudaError { name: name.to_owned(), code: Some(self.code), legacy_code: self.legacy, text: self.text.clone() }
     }
 }
 

@@ -47,6 +47,5 @@ fn is_of_a_stack(text: &str) -> bool {
 
 static FATAL: LazyLock<Regex> =
     LazyLock::new(|| super::regex(r"^(?:Fatal Python error|Windows fatal exception): (.+)$"));
-static CURRENT: LazyLock<Regex> =
-    LazyLock::new(|| super::regex(r"^Current thread\b.*\(most recent call first\)"));
+static CURRENT: LazyLock<Regex> = LazyLock::new(|| super::regex(r"^Current thread\b.*\(most recent call first\)"));
 static THREAD: LazyLock<Regex> = LazyLock::new(|| super::regex(r"^Thread 0x.*\(most recent call first\)|^<.*>$"));

@@ -13,10 +13,7 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
     let mut reader = Reader { lines, at: used, rank: None };
     while reader.connected(&mut chain_links) {}
     let (used, rank) = (reader.at, reader.rank);
-    Some(Taken {
-        lines: used,
-        what: vec![(rank, What::Exception(Chain { links: chain_links, finalizer: false }))],
-    })
+    Some(Taken { lines: used, what: vec![(rank, What::Exception(Chain { links: chain_links, finalizer: false }))] })
 }
 
 /// `RuntimeError                              Traceback (most recent call last)`
@@ -105,12 +102,13 @@ static CELL: LazyLock<Regex> = LazyLock::new(|| {
     super::regex(r"^(?P<file>(?:Cell|Input) In ?\[\d+\])(?:, line (?P<line>\d+))?(?:, in (?P<function>.+?))?:?$")
 });
 
-static FILE: LazyLock<Regex> = LazyLock::new(|| {
-    super::regex(r"^File (?P<file>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)(?:, in (?P<function>.+))?$")
-});
+static FILE: LazyLock<Regex> =
+    LazyLock::new(|| super::regex(r"^File (?P<file>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)(?:, in (?P<function>.+))?$"));
 
 static OLD: LazyLock<Regex> = LazyLock::new(|| {
-    super::regex(r"^(?P<file><ipython-input-[^>]*>|[^\s:]*[/\\~][^:\n]*?\.(?:py|pyx|ipynb)|[\w./\\-]+\.pyx?|[A-Za-z]:[^:\n]+?\.py) in (?P<function>\S.*)$")
+    super::regex(
+        r"^(?P<file><ipython-input-[^>]*>|[^\s:]*[/\\~][^:\n]*?\.(?:py|pyx|ipynb)|[\w./\\-]+\.pyx?|[A-Za-z]:[^:\n]+?\.py) in (?P<function>\S.*)$",
+    )
 });
 
 static CODE: LazyLock<Regex> =

@@ -4,13 +4,13 @@
 //! each other's tracebacks. Then each speaker's lines are read once, front to back: the first grammar that knows the line
 //! takes as many as belong to it. Every grammar looks ahead by a bounded number of lines, so the time is linear.
 
-pub mod prefix;
 mod pasted;
+pub mod prefix;
 
-pub mod traceback;
 mod ipython;
-mod rich;
 mod message;
+mod rich;
+pub mod traceback;
 
 mod assert_line;
 mod elastic;
@@ -58,9 +58,15 @@ pub enum What {
     /// A warning, with the lines that continue it: the program went on.
     Warning(String),
     /// The forward call that anomaly mode recorded for a backward function.
-    ForwardTrace { function: String, frames: Vec<Frame> },
+    ForwardTrace {
+        function: String,
+        frames: Vec<Frame>,
+    },
     /// The stack of a process that died by a signal.
-    Stack { reason: String, frames: Vec<Frame> },
+    Stack {
+        reason: String,
+        frames: Vec<Frame>,
+    },
     /// torchrun's account of its workers.
     Summary(Summary),
     Sanitizer(Fault),

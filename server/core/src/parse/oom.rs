@@ -8,7 +8,9 @@ use crate::verdict::{Memory, OtherProcess};
 
 /// What the message says, None where it says no number at all.
 pub fn memory(message: &str) -> Option<Memory> {
-    let size = |regex: &Regex| regex.captures(message).and_then(|found| bytes(found.iter().skip(1).flatten().next()?.as_str()));
+    let size = |regex: &Regex| {
+        regex.captures(message).and_then(|found| bytes(found.iter().skip(1).flatten().next()?.as_str()))
+    };
     let others = OTHERS.captures_iter(message).filter_map(|found| {
         Some(OtherProcess { pid: found.get(1)?.as_str().parse().ok()?, bytes: bytes(found.get(2)?.as_str())? })
     });

@@ -123,7 +123,9 @@ static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
         plain(r"^(?P<speaker>\[\d+,(?P<rank>\d+)\])<(?:stdout|stderr)>: ?"),
         plain(r"^ {0,3}(?P<speaker>(?P<rank>\d{1,5}): )"),
         // vLLM, Ray: `(Worker_TP2 pid=12) `, `(EngineCore pid=306) `, `(pid=9, ip=10.0.0.1) `
-        plain(r"^(?P<speaker>\((?:[A-Za-z][\w:.-]*?(?:_?(?:TP|Rank|rank)_?(?P<rank>\d+)\w*)?[ ,]+)?(?:pid|ip)=[^()]*\)) ?"),
+        plain(
+            r"^(?P<speaker>\((?:[A-Za-z][\w:.-]*?(?:_?(?:TP|Rank|rank)_?(?P<rank>\d+)\w*)?[ ,]+)?(?:pid|ip)=[^()]*\)) ?",
+        ),
         // containers and CI: `2024-07-22T10:38:57.218681532+08:00 `, `trainer-1  | `, `[pod/x/y] `
         plain(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d) ?(?:(?:stdout|stderr) [FP] )?"),
         plain(r"^\[pod/[^\]\s]+\] ?"),
@@ -146,9 +148,13 @@ static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
         // loguru: `2024-02-29 03:40:55.235 | INFO     | module:function:242 - `
         plain(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d+ \| (?P<level>[A-Z]+) *\| [^\n]*?:\d+ - "),
         // python logging in its usual shapes, deepspeed's among them
-        plain(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d+\] (?:\[(?P<level>[A-Z]+)\] )?(?:\[[^\]]*:\d+(?::[^\]]*)?\] ?)*(?:\[[Rr]ank (?P<rank>\d+)\] ?)?"),
+        plain(
+            r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d+\] (?:\[(?P<level>[A-Z]+)\] )?(?:\[[^\]]*:\d+(?::[^\]]*)?\] ?)*(?:\[[Rr]ank (?P<rank>\d+)\] ?)?",
+        ),
         plain(r"^\[\d{4}-\d\d-\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?\]\s*"),
-        plain(r"^\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?,? ?(?:[-|:]? ?(?:[\w.]+ ?[-|:] ?)?\[?(?P<level>ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL|FATAL)\]?(?: ?[-|:] ?| +)(?:[\w.]+:\d+ ?[-|:] ?)?|[-|:] |)"),
+        plain(
+            r"^\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?,? ?(?:[-|:]? ?(?:[\w.]+ ?[-|:] ?)?\[?(?P<level>ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL|FATAL)\]?(?: ?[-|:] ?| +)(?:[\w.]+:\d+ ?[-|:] ?)?|[-|:] |)",
+        ),
         plain(r"^(?P<level>ERROR|WARNING|INFO|DEBUG|CRITICAL):[\w.-]+: ?"),
         plain(r"^(?P<level>ERROR|WARNING|INFO|DEBUG|CRITICAL|WARN):? {2,}"),
         plain(r"^\[(?P<level>ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL|FATAL)\]:? ?"),
@@ -178,7 +184,8 @@ static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
         debug_assert!(false, "{error}");
         RegexSet::empty()
     });
-    let each = all.into_iter().filter_map(|prefix| Regex::new(prefix.pattern).ok().map(|regex| (prefix, regex))).collect();
+    let each =
+        all.into_iter().filter_map(|prefix| Regex::new(prefix.pattern).ok().map(|regex| (prefix, regex))).collect();
     Prefixes { set, each }
 });
 
@@ -196,15 +203,17 @@ fn without_escapes(text: &str) -> String {
         }
         match characters.next() {
             Some('[') => while characters.next().is_some_and(|next| !('@'..='~').contains(&next)) {},
-            Some(']') => while let Some(next) = characters.next() {
-                if next == '\u{7}' {
-                    break;
+            Some(']') => {
+                while let Some(next) = characters.next() {
+                    if next == '\u{7}' {
+                        break;
+                    }
+                    if next == '\u{1b}' {
+                        characters.next_if_eq(&'\\');
+                        break;
+                    }
                 }
-                if next == '\u{1b}' {
-                    characters.next_if_eq(&'\\');
-                    break;
-                }
-            },
+            }
             Some('(' | ')' | '#' | '%') => {
                 characters.next();
             }

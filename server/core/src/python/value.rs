@@ -20,12 +20,18 @@ pub enum Value<'a> {
     Host,
     /// A library's thing by its full name, such as `torch.nn.Embedding`; `()` stands for what a call of it gave, with
     /// that call beside it: `torch.nn.Embedding()`, `cupy.RawModule().get_function()`.
-    Path { path: String, call: Option<(&'a ExprCall, Scope<'a>)> },
+    Path {
+        path: String,
+        call: Option<(&'a ExprCall, Scope<'a>)>,
+    },
     Module(usize),
     Function(FunctionRef<'a>),
     Lambda(&'a Expr, Scope<'a>),
     Class(ClassRef<'a>),
-    Instance { class: ClassRef<'a>, made: Option<(&'a ExprCall, Scope<'a>)> },
+    Instance {
+        class: ClassRef<'a>,
+        made: Option<(&'a ExprCall, Scope<'a>)>,
+    },
     /// `super()` inside a method of this class.
     Super(ClassRef<'a>, Option<Rc<Value<'a>>>),
     /// The elements of a list, tuple, set or dictionary that is written out.
@@ -66,15 +72,8 @@ struct Inner<'a> {
 
 impl<'a> Scope<'a> {
     pub fn of_module(module: usize, table: Rc<Table<'a>>) -> Self {
-        let inner = Inner {
-            module,
-            table,
-            function: None,
-            class: None,
-            receiver: None,
-            arguments: Vec::new(),
-            parent: None,
-        };
+        let inner =
+            Inner { module, table, function: None, class: None, receiver: None, arguments: Vec::new(), parent: None };
         Self(Rc::new(inner))
     }
 
@@ -90,7 +89,11 @@ impl<'a> Scope<'a> {
     }
 
     /// A function as called here.
-    pub fn of_call(program: &Program<'a>, function: &FunctionRef<'a>, call: Option<(&'a ExprCall, &Scope<'a>)>) -> Self {
+    pub fn of_call(
+        program: &Program<'a>,
+        function: &FunctionRef<'a>,
+        call: Option<(&'a ExprCall, &Scope<'a>)>,
+    ) -> Self {
         let arguments = call.map_or_else(Vec::new, |(call, scope)| bind(function, call, scope));
         let inner = Inner {
             module: function.scope.module(),
@@ -131,11 +134,7 @@ impl<'a> Scope<'a> {
 }
 
 /// Which argument goes to which parameter.
-fn bind<'a>(
-    function: &FunctionRef<'a>,
-    call: &'a ExprCall,
-    scope: &Scope<'a>,
-) -> Vec<(&'a str, &'a Expr, Scope<'a>)> {
+fn bind<'a>(function: &FunctionRef<'a>, call: &'a ExprCall, scope: &Scope<'a>) -> Vec<(&'a str, &'a Expr, Scope<'a>)> {
     let parameters = &function.def.parameters;
     let positional = parameters.posonlyargs.iter().chain(&parameters.args);
     let is_method = function.class.is_some() && !is_static(function.def);
@@ -171,8 +170,22 @@ pub fn is_property(def: &StmtFunctionDef) -> bool {
 
 /// Calls that hand back what they were given, seen by this module: methods of a model that return the model.
 const SAME_MODEL: &[&str] = &[
-    "cuda", "to", "cpu", "eval", "train", "half", "float", "double", "bfloat16", "requires_grad_", "apply",
-    "share_memory", "to_empty", "compile", "xpu", "type",
+    "cuda",
+    "to",
+    "cpu",
+    "eval",
+    "train",
+    "half",
+    "float",
+    "double",
+    "bfloat16",
+    "requires_grad_",
+    "apply",
+    "share_memory",
+    "to_empty",
+    "compile",
+    "xpu",
+    "type",
 ];
 
 /// Library calls whose result stands for their first argument.
@@ -254,10 +267,9 @@ impl<'a> Program<'a> {
             | Expr::FString(_)
             | Expr::TString(_)
             | Expr::Slice(_) => Value::Host,
-            Expr::If(choice) => any([
-                self.value_within(&choice.body, scope, deeper),
-                self.value_within(&choice.orelse, scope, deeper),
-            ]),
+            Expr::If(choice) => {
+                any([self.value_within(&choice.body, scope, deeper), self.value_within(&choice.orelse, scope, deeper)])
+            }
             Expr::BoolOp(choice) => any(choice.values.iter().map(|value| self.value_within(value, scope, deeper))),
             Expr::Named(named) => self.value_within(&named.value, scope, deeper),
             Expr::Await(awaited) => self.value_within(&awaited.value, scope, deeper),
@@ -540,13 +552,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn class_attribute(
-        &self,
-        class: &ClassRef<'a>,
-        name: &str,
-        receiver: Option<&Value<'a>>,
-        depth: u32,
-    ) -> Value<'a> {
+    fn class_attribute(&self, class: &ClassRef<'a>, name: &str, receiver: Option<&Value<'a>>, depth: u32) -> Value<'a> {
         if depth > MAX_DEPTH || !self.step() {
             return Value::Unknown;
         }
@@ -689,9 +695,11 @@ impl<'a> Program<'a> {
             && name.id.as_str() == "super"
             && let Some(class) = scope.class()
         {
-            let receiver = scope.0.receiver.clone().unwrap_or_else(|| {
-                Rc::new(Value::Instance { class: class.clone(), made: None })
-            });
+            let receiver = scope
+                .0
+                .receiver
+                .clone()
+                .unwrap_or_else(|| Rc::new(Value::Instance { class: class.clone(), made: None }));
             return Value::Super(class.clone(), Some(receiver));
         }
         let callee = self.value_within(&call.func, scope, deeper);
@@ -707,9 +715,7 @@ impl<'a> Program<'a> {
             Value::Path { path, call: made } if path.ends_with(".get_function") => {
                 Value::Path { path: format!("{path}()"), call: made.clone() }
             }
-            Value::Path { path, .. } => {
-                Value::Path { path: format!("{path}()"), call: Some((call, scope.clone())) }
-            }
+            Value::Path { path, .. } => Value::Path { path: format!("{path}()"), call: Some((call, scope.clone())) },
             Value::Class(class) => Value::Instance { class: class.clone(), made: Some((call, scope.clone())) },
             Value::Function(function) => self.returned(function, Some((call, scope)), depth + 1),
             Value::Lambda(Expr::Lambda(lambda), inner) => self.value_within(&lambda.body, inner, depth + 1),
@@ -781,24 +787,62 @@ impl<'a> Program<'a> {
 
 /// Annotations that say: not a tensor.
 const HOST_TYPES: &[&str] = &[
-    "builtins.int", "builtins.str", "builtins.float", "builtins.bool", "builtins.dict", "builtins.list",
-    "builtins.bytes", "typing.Dict", "typing.List", "typing.Sequence", "pathlib.Path", "builtins.tuple",
+    "builtins.int",
+    "builtins.str",
+    "builtins.float",
+    "builtins.bool",
+    "builtins.dict",
+    "builtins.list",
+    "builtins.bytes",
+    "typing.Dict",
+    "typing.List",
+    "typing.Sequence",
+    "pathlib.Path",
+    "builtins.tuple",
 ];
 
 /// Calls that give something of Python's, not a tensor.
 const HOST_CALLS: &[&str] = &[
-    "builtins.len", "builtins.int", "builtins.str", "builtins.float", "builtins.bool", "builtins.range",
-    "builtins.dict", "builtins.list", "builtins.set", "builtins.tuple", "builtins.max", "builtins.min",
-    "builtins.sum", "builtins.round", "builtins.sorted", "builtins.open", "builtins.input", "builtins.repr",
-    "collections.defaultdict", "collections.OrderedDict", "collections.Counter", "collections.deque", "os.getenv",
-    "random.randint", "random.choice", "random.randrange", "random.random", "json.load", "json.loads", "time.time",
+    "builtins.len",
+    "builtins.int",
+    "builtins.str",
+    "builtins.float",
+    "builtins.bool",
+    "builtins.range",
+    "builtins.dict",
+    "builtins.list",
+    "builtins.set",
+    "builtins.tuple",
+    "builtins.max",
+    "builtins.min",
+    "builtins.sum",
+    "builtins.round",
+    "builtins.sorted",
+    "builtins.open",
+    "builtins.input",
+    "builtins.repr",
+    "collections.defaultdict",
+    "collections.OrderedDict",
+    "collections.Counter",
+    "collections.deque",
+    "os.getenv",
+    "random.randint",
+    "random.choice",
+    "random.randrange",
+    "random.random",
+    "json.load",
+    "json.loads",
+    "time.time",
     "argparse.ArgumentParser().parse_args",
 ];
 
 fn is_module_container(path: &str) -> bool {
     matches!(
         path,
-        "torch.nn.ModuleList()" | "torch.nn.ModuleDict()" | "torch.nn.Sequential()" | "torch.nn.ParameterList()"
+        "torch.nn.ModuleList()"
+            | "torch.nn.ModuleDict()"
+            | "torch.nn.Sequential()"
+            | "torch.nn.ParameterList()"
             | "collections.OrderedDict()"
     )
 }

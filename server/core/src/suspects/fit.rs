@@ -82,9 +82,18 @@ impl<'q> Evidence<'q> {
                 Evidence::Assert { family: query.family, kernel: query.kernel.as_deref() }
             }
             "device-assert" => Evidence::Assert { family: None, kernel: None },
-            "illegal-address" | "misaligned-address" | "illegal-instruction" | "invalid-address-space"
-            | "launch-failure" | "launch-timeout" | "invalid-configuration" | "too-many-resources"
-            | "invalid-argument" | "no-kernel-image" | "invalid-resource-handle" | "unknown-error"
+            "illegal-address"
+            | "misaligned-address"
+            | "illegal-instruction"
+            | "invalid-address-space"
+            | "launch-failure"
+            | "launch-timeout"
+            | "invalid-configuration"
+            | "too-many-resources"
+            | "invalid-argument"
+            | "no-kernel-image"
+            | "invalid-resource-handle"
+            | "unknown-error"
             | "triton-out-of-resources" => Evidence::Launch,
             "oom" | "jax-resource-exhausted" => Evidence::Jax,
             _ => Evidence::Nothing,
@@ -397,8 +406,27 @@ fn guesses_by_name(name: &str) -> Vec<Guess> {
 }
 
 const MODEL_WORDS: &[&str] = &[
-    "model", "net", "network", "encoder", "decoder", "backbone", "bert", "gpt", "llm", "policy", "actor", "critic",
-    "transformer", "unet", "teacher", "student", "generator", "discriminator", "module", "text_encoder", "language_model",
+    "model",
+    "net",
+    "network",
+    "encoder",
+    "decoder",
+    "backbone",
+    "bert",
+    "gpt",
+    "llm",
+    "policy",
+    "actor",
+    "critic",
+    "transformer",
+    "unet",
+    "teacher",
+    "student",
+    "generator",
+    "discriminator",
+    "module",
+    "text_encoder",
+    "language_model",
 ];
 
 /// What helpers of one's own are called, rather than kernels.
@@ -454,9 +482,40 @@ pub fn subscript<'a>(
 
 /// Names of what is rather a dictionary or a list of Python's.
 const MAPPING_WORDS: &[&str] = &[
-    "cfg", "config", "args", "batch", "kwargs", "dict", "map", "cache", "registry", "vocab", "losses", "metrics",
-    "history", "results", "meta", "params", "options", "state", "files", "paths", "names", "dataset", "loaders",
-    "optimizers", "keys", "lookup", "stats", "meters", "shape", "sizes", "dims", "lines", "words", "argv",
+    "cfg",
+    "config",
+    "args",
+    "batch",
+    "kwargs",
+    "dict",
+    "map",
+    "cache",
+    "registry",
+    "vocab",
+    "losses",
+    "metrics",
+    "history",
+    "results",
+    "meta",
+    "params",
+    "options",
+    "state",
+    "files",
+    "paths",
+    "names",
+    "dataset",
+    "loaders",
+    "optimizers",
+    "keys",
+    "lookup",
+    "stats",
+    "meters",
+    "shape",
+    "sizes",
+    "dims",
+    "lines",
+    "words",
+    "argv",
 ];
 
 const KEY_WORDS: &[&str] = &["key", "k", "name", "split", "phase", "mode", "field", "task", "epoch", "step", "rank"];
@@ -531,7 +590,9 @@ fn index_kind<'a>(program: &Program<'a>, index: &'a Expr, scope: &Scope<'a>, dep
                 _ => "",
             };
             match method {
-                "item" | "tolist" | "size" | "dim" | "numel" | "index" | "get" | "keys" | "numpy" => return Index::Host,
+                "item" | "tolist" | "size" | "dim" | "numel" | "index" | "get" | "keys" | "numpy" => {
+                    return Index::Host;
+                }
                 "bool" | "eq" | "ne" | "gt" | "lt" | "ge" | "le" | "isnan" | "logical_not" => return Index::Mask,
                 "long" | "argmax" | "argmin" | "argsort" | "nonzero" | "squeeze" | "unsqueeze" | "view" | "flatten"
                 | "reshape" | "clamp" | "repeat" | "expand" | "to" | "cuda" | "int" | "permute" | "t" => {

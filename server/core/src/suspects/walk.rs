@@ -376,7 +376,9 @@ impl<'p, 'a> Walk<'p, 'a> {
         if method == "replay" {
             return self.replay(&call.func);
         }
-        if matches!(method, "backward" | "manual_backward") || tree::dotted(&call.func).is_some_and(|f| f.ends_with("autograd.grad")) {
+        if matches!(method, "backward" | "manual_backward")
+            || tree::dotted(&call.func).is_some_and(|f| f.ends_with("autograd.grad"))
+        {
             self.backward = true;
         }
         if let ("apply", Expr::Attribute(attribute)) = (method, call.func.as_ref())
@@ -570,8 +572,16 @@ impl<'p, 'a> Walk<'p, 'a> {
 }
 
 /// Methods of an object that a trainer, a loader or a wrapper calls.
-const ENTRY_METHODS: &[&str] =
-    &["training_step", "validation_step", "compute_loss", "forward", "__call__", "__getitem__", "__iter__", "collate_fn"];
+const ENTRY_METHODS: &[&str] = &[
+    "training_step",
+    "validation_step",
+    "compute_loss",
+    "forward",
+    "__call__",
+    "__getitem__",
+    "__iter__",
+    "collate_fn",
+];
 
 fn is_property_name(name: &str) -> bool {
     !name.starts_with("__")
@@ -580,17 +590,28 @@ fn is_property_name(name: &str) -> bool {
 /// May a library function of this name call what it is given?
 fn calls_back(path: &str) -> bool {
     match origin(path) {
-        Origin::Builtin => matches!(path, "builtins.map" | "builtins.filter" | "builtins.next" | "builtins.iter" | "builtins.list" | "builtins.sorted"),
+        Origin::Builtin => matches!(
+            path,
+            "builtins.map"
+                | "builtins.filter"
+                | "builtins.next"
+                | "builtins.iter"
+                | "builtins.list"
+                | "builtins.sorted"
+        ),
         Origin::Host => false,
         _ => !path.starts_with("numpy"),
     }
 }
 
 fn guessed_model(call: &ExprCall) -> bool {
-    call.func.is_name_expr() || call.func.is_attribute_expr() && {
-        let name = tree::last_name(&call.func).unwrap_or("");
-        ["model", "net", "encoder", "decoder", "module", "backbone", "policy", "forward"].iter().any(|w| name.contains(w))
-    }
+    call.func.is_name_expr()
+        || call.func.is_attribute_expr() && {
+            let name = tree::last_name(&call.func).unwrap_or("");
+            ["model", "net", "encoder", "decoder", "module", "backbone", "policy", "forward"]
+                .iter()
+                .any(|w| name.contains(w))
+        }
 }
 
 /// The graph that `torch.cuda.graph(g)` captures into.
@@ -689,11 +710,8 @@ pub fn imports(module: &Module) -> Vec<String> {
                     let module = import.module.as_ref().map_or("", |module| module.as_str());
                     self.1.extend(candidates(self.0, import.level, module));
                     for alias in &import.names {
-                        let submodule = if module.is_empty() {
-                            alias.name.to_string()
-                        } else {
-                            format!("{module}.{}", alias.name)
-                        };
+                        let submodule =
+                            if module.is_empty() { alias.name.to_string() } else { format!("{module}.{}", alias.name) };
                         self.1.extend(candidates(self.0, import.level, &submodule));
                     }
                 }
