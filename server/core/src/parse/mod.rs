@@ -130,8 +130,11 @@ impl Taken {
     }
 }
 
+/// Looks at the lines from the first on and takes those that it knows, or none.
+type Grammar = fn(&[&Clean]) -> Option<Taken>;
+
 /// Tried in this order at each line.
-const GRAMMARS: [fn(&[&Clean]) -> Option<Taken>; 10] = [
+const GRAMMARS: [Grammar; 10] = [
     assert_line::take,
     assert_line::take_report,
     sanitizer::take,

@@ -259,7 +259,7 @@ impl Reader<'_, '_> {
     fn stranger(&self, inside: bool) -> Option<usize> {
         let line = self.line(0)?;
         let allowed = if inside { 1 } else { 3 };
-        let is_end = is_header(line) && inside || (inside && (head_of(line).is_some() || is_connector(line)));
+        let is_end = inside && (is_header(line) || head_of(line).is_some() || is_connector(line));
         if is_end {
             return None;
         }
