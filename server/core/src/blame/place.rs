@@ -168,16 +168,13 @@ fn suspects(case: &Case, sources: &Sources, keep: bool, judgement: &mut Judgemen
 
 fn query(case: &Case, sources: &Sources) -> suspects::Query {
     let root = &case.root;
-    let assertion = case.asserts.first();
-    let kernel = assertion.and_then(|(line, _)| {
-        let named = line.kernel.clone().filter(|kernel| !kernel.starts_with("operator()"));
-        named.or_else(|| Some(line.file.clone()))
-    });
+    let (told, kernel) = suspects::hints(&case.asserts.entries());
+    let known = case.asserts.first().and_then(|(_, known)| known);
     suspects::Query {
         frames: root.spots(sources).iter().map(|spot| spot.frame(sources)).filter(|frame| frame.user).collect(),
         reported: root.reported(sources).map(|spot| spot.place(sources)),
         kind: root.kind.id.clone(),
-        family: assertion.and_then(|(_, known)| known).map(|known| known.subject.into()),
+        family: known.map(|known| known.subject.into()).or(told),
         kernel,
         phase: phase(root, &case.asserts, sources),
     }

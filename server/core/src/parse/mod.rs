@@ -9,6 +9,7 @@ pub mod prefix;
 
 mod ipython;
 mod message;
+mod pytest;
 mod rich;
 pub mod traceback;
 
@@ -134,7 +135,7 @@ impl Taken {
 type Grammar = fn(&[&Clean]) -> Option<Taken>;
 
 /// Tried in this order at each line.
-const GRAMMARS: [Grammar; 10] = [
+const GRAMMARS: [Grammar; 11] = [
     assert_line::take,
     assert_line::take_report,
     sanitizer::take,
@@ -142,6 +143,7 @@ const GRAMMARS: [Grammar; 10] = [
     faulthandler::take,
     rich::take,
     ipython::take,
+    pytest::take,
     traceback::take_forward,
     traceback::take,
     message::take,
