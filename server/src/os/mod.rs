@@ -2,3 +2,5 @@
 
 pub mod files;
 pub mod processes;
+pub mod signals;
+pub mod terminal;
