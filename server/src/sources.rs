@@ -1,1 +1,151 @@
-//! Reads the source files that the core asks for.
+//! Reads the source files that the core asks for, and finds them when the failure happened on another machine.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cublame_core::catalog::Texts;
+use cublame_core::source::Source;
+use cublame_core::{Evidence, Sources, Verdict, blame};
+
+/// No source file that people write is larger.
+const LARGEST: u64 = 8 << 20;
+/// Files looked at when a name has to be found by its end.
+const MOST_FILES: usize = 200_000;
+/// How often the core may ask for further files: the reported file, its imports, theirs.
+const ROUNDS: usize = 4;
+
+/// The verdicts on some evidence, with the sources that they were made from.
+#[derive(Debug, Clone, Default)]
+pub struct Judged {
+    pub verdicts: Vec<Verdict>,
+    pub sources: Sources,
+}
+
+/// Blames, reading what the core wants to read.
+///
+/// `roots` are the folders whose files are the user's own code; `cwd` is where relative names of the evidence start.
+pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: &Texts) -> Judged {
+    let mut sources = Sources::new(roots.iter().map(|root| root.to_string_lossy().into_owned()).collect());
+    let mut finder = Finder { roots, cwd, by_base_name: None };
+    for _ in 0..ROUNDS {
+        let wanted = blame::wanted(evidence, &sources);
+        if wanted.is_empty() {
+            break;
+        }
+        for name in wanted {
+            let found = finder.find(&name).and_then(|path| read(&path));
+            sources.insert(name, found);
+        }
+    }
+    Judged { verdicts: blame::blame(evidence, &sources, texts), sources }
+}
+
+fn read(path: &Path) -> Option<Source> {
+    let about = fs::metadata(path).ok()?;
+    if !about.is_file() || about.len() > LARGEST {
+        return None;
+    }
+    let bytes = fs::read(path).ok()?;
+    Some(Source { path: path.to_string_lossy().into_owned(), text: Arc::from(String::from_utf8_lossy(&bytes)) })
+}
+
+struct Finder<'a> {
+    roots: &'a [PathBuf],
+    cwd: Option<&'a Path>,
+    /// Every file under the roots by its last component, made when a name is first searched by its end.
+    by_base_name: Option<HashMap<String, Vec<PathBuf>>>,
+}
+
+impl Finder<'_> {
+    /// The file that a name means here: itself, or the one file under the roots that shares its longest end.
+    fn find(&mut self, name: &str) -> Option<PathBuf> {
+        if name.starts_with('<') {
+            return None;
+        }
+        let path = Path::new(name);
+        if path.is_absolute() && path.is_file() {
+            return Some(path.to_owned());
+        }
+        let starts = self.cwd.into_iter().chain(self.roots.iter().map(PathBuf::as_path));
+        if let Some(found) = starts.map(|start| start.join(path)).find(|path| path.is_file()) {
+            return Some(found);
+        }
+        self.find_by_end(name)
+    }
+
+    fn find_by_end(&mut self, name: &str) -> Option<PathBuf> {
+        let wanted = components(name);
+        let files = self.by_base_name.get_or_insert_with(|| index(self.roots));
+        let mut best: Vec<(usize, &PathBuf)> = files
+            .get(*wanted.last()?)?
+            .iter()
+            .map(|path| (common_end(&wanted, &components(&path.to_string_lossy())), path))
+            .collect();
+        best.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+        match best.as_slice() {
+            [(_, only)] => Some((*only).clone()),
+            // Two files that fit equally well: a wrong line is worse than none.
+            [(first, path), (second, _), ..] => (first > second).then(|| (*path).clone()),
+            [] => None,
+        }
+    }
+}
+
+fn index(roots: &[PathBuf]) -> HashMap<String, Vec<PathBuf>> {
+    let mut files: HashMap<String, Vec<PathBuf>> = HashMap::new();
+    let Some((first, rest)) = roots.split_first() else { return files };
+    let mut walk = ignore::WalkBuilder::new(first);
+    rest.iter().for_each(|root| {
+        walk.add(root);
+    });
+    for entry in walk.build().take(MOST_FILES).flatten() {
+        if entry.file_type().is_some_and(|kind| kind.is_file()) {
+            files.entry(entry.file_name().to_string_lossy().into_owned()).or_default().push(entry.into_path());
+        }
+    }
+    files
+}
+
+/// The parts of a path of any system: a log of Windows is read on Linux too.
+fn components(path: &str) -> Vec<&str> {
+    path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect()
+}
+
+fn common_end(one: &[&str], other: &[&str]) -> usize {
+    one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(files: &[&str], name: &str, expected: Option<&str>) {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x = 1\n").unwrap();
+        }
+        let roots = [folder.path().to_owned()];
+        let found = Finder { roots: &roots, cwd: None, by_base_name: None }.find(name);
+        assert_eq!(found, expected.map(|file| folder.path().join(file)), "{name}");
+    }
+
+    #[test]
+    fn a_file_of_another_machine_is_found_by_its_longest_end() {
+        check(&["src/model.py", "train.py"], "/home/dev/proj/src/model.py", Some("src/model.py"));
+        check(&["a/model.py", "b/model.py"], "/cluster/job/b/model.py", Some("b/model.py"));
+        check(&["pkg/train.py"], r"D:\work\proj\pkg\train.py", Some("pkg/train.py"));
+        check(&["train.py"], "train.py", Some("train.py"));
+        check(&["räksmörgås/modell ü.py"], "/x/räksmörgås/modell ü.py", Some("räksmörgås/modell ü.py"));
+    }
+
+    #[test]
+    fn two_files_that_fit_equally_well_are_none() {
+        check(&["a/model.py", "b/model.py"], "/cluster/job/model.py", None);
+        check(&["a.py"], "<string>", None);
+        check(&["a.py"], "/other/b.py", None);
+    }
+}

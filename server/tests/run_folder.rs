@@ -1,5 +1,7 @@
 //! Run folders: where they are made, how they are read when damaged or hostile, how old ones go.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;

@@ -13,6 +13,7 @@ pub mod text;
 pub mod evidence;
 pub mod verdict;
 
+pub mod blame;
 pub mod mode;
 
 pub mod catalog;

@@ -1,1 +1,3 @@
 //! Verdicts as a person or a program reads them.
+
+pub mod terminal;

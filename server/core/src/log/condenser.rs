@@ -419,13 +419,12 @@ impl Encoding {
                 self.decode(rest, take);
             }
             Encoding::Utf16 { little, odd, units } => {
-                let mut bytes = bytes.iter().copied();
-                while let Some(second) = bytes.next() {
+                for &byte in bytes {
                     let Some(first) = odd.take() else {
-                        *odd = Some(second);
+                        *odd = Some(byte);
                         continue;
                     };
-                    let pair = [first, second];
+                    let pair = [first, byte];
                     units.push(if *little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) });
                 }
                 let waiting = units.pop_if(|unit| (0xd800..0xdc00).contains(unit));

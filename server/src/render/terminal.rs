@@ -1,0 +1,142 @@
+//! The verdict as a person reads it in a terminal: a code frame of the culprit line, the reasons, what to do.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use cublame_core::{Certainty, Place, Sources, Verdict};
+
+/// Lines shown around the culprit.
+const CONTEXT: usize = 2;
+/// A reported line this far from the culprit still goes into the same frame.
+const NEAR: u32 = 12;
+
+/// How the text may look.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    pub colour: bool,
+    /// Columns of the terminal.
+    pub width: usize,
+}
+
+impl Style {
+    pub const PLAIN: Style = Style { colour: false, width: 100 };
+
+    pub fn of_stdout() -> Self {
+        Self::of(std::io::stdout())
+    }
+
+    pub fn of_stderr() -> Self {
+        Self::of(std::io::stderr())
+    }
+
+    /// Colours on a terminal only, and not where NO_COLOR is set (https://no-color.org).
+    fn of(stream: impl std::io::IsTerminal + std::os::fd::AsFd) -> Self {
+        let colour = stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let width = rustix::termios::tcgetwinsize(&stream)
+            .ok()
+            .map(|size| usize::from(size.ws_col))
+            .filter(|&columns| columns > 0);
+        Style { colour, width: width.unwrap_or(Self::PLAIN.width) }
+    }
+}
+
+/// All verdicts, the root cause first and in full, a line end after each.
+pub fn render(verdicts: &[Verdict], sources: &Sources, style: Style) -> String {
+    let renderer = if style.colour { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.term_width(style.width.clamp(40, 160));
+    verdicts.iter().map(|verdict| renderer.render(&report(verdict, sources)) + "\n").collect()
+}
+
+fn report<'a>(verdict: &'a Verdict, sources: &'a Sources) -> Vec<Group<'a>> {
+    let level = if verdict.fatal { Level::ERROR } else { Level::WARNING };
+    let title = plain(&verdict.summary);
+    let mut group = Group::with_title(level.primary_title(title).id(verdict.kind.as_str()));
+    match &verdict.place {
+        Some(place) => group = frame(group, place, verdict, sources),
+        None => {
+            if let Some(reported) = &verdict.reported {
+                group = frame(group, reported, verdict, sources);
+            }
+        }
+    }
+    for reason in &verdict.because {
+        group = group.element(Level::NOTE.message(plain(reason)));
+    }
+    for missing in &verdict.missing {
+        group = group.element(Level::NOTE.with_name("missing").message(plain(missing)));
+    }
+    let mut groups = vec![group];
+    groups.extend(verdict.advice.iter().map(|advice| {
+        let mut help = Group::with_title(Level::HELP.secondary_title(plain(&advice.title)));
+        help = help.element(Level::NOTE.no_name().message(plain(&advice.detail)));
+        if let Some(command) = &advice.command {
+            help = help.element(Level::NOTE.with_name("run").message(plain(command)));
+        }
+        help
+    }));
+    groups
+}
+
+/// The source around a place, with the culprit underlined and, when near, the line where the error surfaced.
+fn frame<'a>(group: Group<'a>, place: &'a Place, verdict: &'a Verdict, sources: &'a Sources) -> Group<'a> {
+    let shown = place.path.as_deref().unwrap_or(&place.file);
+    let Some(text) = sources.get(&place.file).map(|source| &*source.text) else {
+        return group.element(origin(place, shown));
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let culprit = place.line as usize;
+    if culprit == 0 || culprit > lines.len() {
+        return group.element(origin(place, shown));
+    }
+    let surfaced = verdict
+        .reported
+        .as_ref()
+        .filter(|reported| reported.file == place.file && reported.line != place.line)
+        .filter(|reported| reported.line.abs_diff(place.line) <= NEAR && reported.line as usize <= lines.len());
+    let last = surfaced.map_or(culprit, |reported| culprit.max(reported.line as usize));
+    let first = surfaced.map_or(culprit, |reported| culprit.min(reported.line as usize));
+    let window = &lines[first.saturating_sub(CONTEXT + 1)..(last + CONTEXT).min(lines.len())];
+    let start = first.saturating_sub(CONTEXT + 1) + 1;
+    let source = window.join("\n");
+    let label = match verdict.certainty {
+        Certainty::Exact => "this failed",
+        Certainty::Likely => "most likely this",
+        Certainty::Suspect => "perhaps this",
+        Certainty::Unknown => "the error surfaced here",
+    };
+    let mut snippet = Snippet::source(source)
+        .line_start(start)
+        .path(shown)
+        .fold(false)
+        .annotation(AnnotationKind::Primary.span(span(window, start, place)).label(label));
+    if let Some(reported) = surfaced {
+        snippet = snippet
+            .annotation(AnnotationKind::Context.span(span(window, start, reported)).label("the error surfaced here"));
+    }
+    group.element(snippet)
+}
+
+fn origin<'a>(place: &Place, shown: &'a str) -> Origin<'a> {
+    let origin = Origin::path(shown).line(place.line as usize);
+    match place.column {
+        Some(column) => origin.char_column(column as usize),
+        None => origin,
+    }
+}
+
+/// The bytes of a place within the joined lines of a window: its columns, else the line without its indentation.
+fn span(window: &[&str], start: usize, place: &Place) -> std::ops::Range<usize> {
+    let index = place.line as usize - start;
+    let before: usize = window[..index].iter().map(|line| line.len() + 1).sum();
+    let line = window[index];
+    let byte = |column: u32| line.char_indices().nth(column as usize - 1).map_or(line.len(), |(byte, _)| byte);
+    let (from, to) = match (place.column, place.end_column) {
+        (Some(from), Some(to)) if from >= 1 && to > from => (byte(from), byte(to)),
+        (Some(from), _) if from >= 1 => (byte(from), line.trim_end().len()),
+        _ => (line.len() - line.trim_start().len(), line.trim_end().len()),
+    };
+    before + from.min(to)..before + to.max(from)
+}
+
+/// Text from a log as one line of plain characters: no escape sequence may reach the terminal.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
