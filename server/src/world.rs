@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use cublame_core::catalog::Language;
 use cublame_core::text::LineIndex;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -21,7 +22,7 @@ mod watching;
 use finding::Finding;
 use orders::{Order, Refusal, Then};
 use standing::{KnownRun, Outcome};
-use survey::{Plan, Stamp, Survey, Surveyed, Texts};
+use survey::{FileTexts, Plan, Stamp, Survey, Surveyed};
 use watching::Watching;
 
 use crate::session::place::Surroundings;
@@ -31,26 +32,44 @@ use crate::session::place::Surroundings;
 pub enum Event {
     /// The workspace's folders, at the start and whenever they change.
     Roots(Vec<PathBuf>),
-    Settings(Settings),
+    /// The settings, and what could not be used of them.
+    Settings(Settings, Vec<String>),
     /// A document was opened or changed.
-    Text { path: PathBuf, version: i32, text: LineIndex },
+    Text {
+        path: PathBuf,
+        version: i32,
+        text: LineIndex,
+    },
     Saved(PathBuf),
     Closed(PathBuf),
     /// Something in a folder that may hold runs has changed.
     Stirred,
     Tick,
     Surveyed(Box<Survey>),
-    TextsRead(Texts),
+    TextsRead(FileTexts),
+    /// A pasted log was judged.
+    Explained(Box<Surveyed>),
     /// A command of the user's; the answer is there at once.
     Order(Order, oneshot::Sender<Result<serde_json::Value, Refusal>>),
     /// A file was written, or why not.
-    Written { outcome: Result<(), String>, then: Then },
+    Written {
+        outcome: Result<(), String>,
+        then: Then,
+    },
     /// The user's answer to [`Editor::ask`]: the number of the choice, None when the question was turned down.
-    Answered { question: u64, choice: Option<usize> },
+    Answered {
+        question: u64,
+        choice: Option<usize>,
+    },
     /// A child that the server started has ended.
-    ChildEnded { child: u64, failure: Option<String> },
+    ChildEnded {
+        child: u64,
+        failure: Option<String>,
+    },
     /// The user wants the work behind a progress bar stopped.
-    Cancelled { child: u64 },
+    Cancelled {
+        child: u64,
+    },
 }
 
 /// Where the world shows itself. Nothing here may wait.
@@ -91,6 +110,8 @@ pub struct Settings {
     pub mode: Option<cublame_core::mode::Mode>,
     /// `cublame.python`
     pub python: Option<PathBuf>,
+    /// `cublame.locale`, else the editor's.
+    pub language: Language,
 }
 
 /// What request handlers read: the newest state that the world has published.
@@ -118,24 +139,29 @@ impl Handle {
     }
 }
 
+/// The way back to the world for what the world itself owns: it does not keep the world alive.
+#[derive(Debug, Clone)]
+pub struct Reply(mpsc::WeakUnboundedSender<Event>);
+
+impl Reply {
+    pub fn post(&self, event: Event) {
+        if let Some(events) = self.0.upgrade() {
+            events.send(event).ok();
+        }
+    }
+}
+
 /// Starts the world. It ends when every handle is gone. `cublame` is the program that it starts runs with.
-pub fn start<E: Editor>(
-    make_editor: impl FnOnce(&Handle) -> E,
-    surroundings: Surroundings,
-    cublame: PathBuf,
-) -> Handle {
+pub fn start<E: Editor>(make_editor: impl FnOnce(Reply) -> E, surroundings: Surroundings, cublame: PathBuf) -> Handle {
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let (publish, snapshot) = watch::channel(Arc::default());
     let handle = Handle { events: sender, snapshot };
-    let stirred = handle.events.downgrade();
-    let watching = Watching::new(move || {
-        if let Some(events) = stirred.upgrade() {
-            events.send(Event::Stirred).ok();
-        }
-    });
+    let reply = Reply(handle.events.downgrade());
+    let stirred = reply.clone();
+    let watching = Watching::new(move || stirred.post(Event::Stirred));
     let mut world = World {
-        editor: make_editor(&handle),
-        events: handle.events.downgrade(),
+        editor: make_editor(reply.clone()),
+        events: reply,
         publish,
         watching,
         surroundings,
@@ -145,8 +171,9 @@ pub fn start<E: Editor>(
         settings: Settings::default(),
         runs: BTreeMap::new(),
         explained: Vec::new(),
+        explanations: 0,
         open: HashMap::new(),
-        disk: Texts::new(),
+        disk: FileTexts::new(),
         gone: HashSet::new(),
         shown: BTreeMap::new(),
         dirty: BTreeSet::new(),
@@ -183,8 +210,7 @@ const A_DAY: f64 = 24.0 * 3600.0;
 
 struct World<E> {
     editor: E,
-    /// Weak, so that the world ends with the last handle outside.
-    events: mpsc::WeakUnboundedSender<Event>,
+    events: Reply,
     publish: watch::Sender<Arc<Snapshot>>,
     watching: Watching,
     surroundings: Surroundings,
@@ -197,9 +223,10 @@ struct World<E> {
     runs: BTreeMap<PathBuf, (Stamp, Option<Surveyed>)>,
     /// What pasted logs said, newest last.
     explained: Vec<Surveyed>,
+    explanations: u64,
     open: HashMap<PathBuf, (i32, LineIndex)>,
     /// The files on disk that findings are in.
-    disk: Texts,
+    disk: FileTexts,
     /// Findings whose line was edited and saved, by run and index.
     gone: HashSet<(String, usize)>,
     shown: BTreeMap<PathBuf, Arc<[Finding]>>,
@@ -224,7 +251,10 @@ impl<E: Editor> World<E> {
     fn change(&mut self, event: Event) {
         match event {
             Event::Roots(roots) => self.set_roots(roots),
-            Event::Settings(settings) => self.settings = settings,
+            Event::Settings(settings, complaints) => {
+                self.settings = settings;
+                complaints.into_iter().for_each(|complaint| self.editor.tell(Level::Warning, complaint));
+            }
             Event::Text { path, version, text } => {
                 self.dirty_if_shown(&path);
                 self.open.insert(path, (version, text));
@@ -242,6 +272,7 @@ impl<E: Editor> World<E> {
             }
             Event::Surveyed(survey) => self.surveyed(*survey),
             Event::TextsRead(texts) => self.texts_read(texts),
+            Event::Explained(explained) => self.explained(*explained),
             Event::Order(order, answer) => {
                 // Who asked may have given up waiting.
                 answer.send(self.order(order)).ok();
@@ -270,17 +301,18 @@ impl<E: Editor> World<E> {
         if self.roots.is_empty() {
             return;
         }
-        let Some(events) = self.events.upgrade() else { return };
+        let events = self.events.clone();
         self.reading = Reading::Busy;
         let plan = Plan {
             roots: self.roots.clone(),
             surroundings: self.surroundings.clone(),
             seen: self.runs.iter().map(|(folder, (stamp, _))| (folder.clone(), stamp.clone())).collect(),
+            language: self.settings.language,
             oldest: self.started - A_DAY,
         };
         tokio::task::spawn_blocking(move || {
             let survey = survey::survey(&plan);
-            events.send(Event::Surveyed(Box::new(survey))).ok();
+            events.post(Event::Surveyed(Box::new(survey)));
         });
     }
 
@@ -302,7 +334,8 @@ impl<E: Editor> World<E> {
             }
             self.runs.insert(folder, (stamp, surveyed));
         }
-        let live = self.known_runs().filter(|run| run.outcome == Outcome::Running).map(|run| run.folder.clone()).collect();
+        let live =
+            self.known_runs().filter(|run| run.outcome == Outcome::Running).map(|run| run.folder.clone()).collect();
         self.watching.watch(&survey.runs_folders, &self.roots, live);
         if changed {
             self.recompute();
@@ -334,7 +367,9 @@ impl<E: Editor> World<E> {
         let standing = standing::standing(surveyed().map(|surveyed| &surveyed.run), &self.roots);
         let mut files: BTreeMap<PathBuf, Vec<Finding>> = BTreeMap::new();
         for standing in standing {
-            let Some(surveyed) = surveyed().find(|surveyed| surveyed.run.folder == standing.run.folder) else { continue };
+            let Some(surveyed) = surveyed().find(|surveyed| surveyed.run.folder == standing.run.folder) else {
+                continue;
+            };
             for finding in &surveyed.findings {
                 if !self.gone.contains(&(finding.run.clone(), finding.index)) {
                     let finding = Finding { not_reproduced: standing.not_reproduced, ..finding.clone() };
@@ -398,18 +433,21 @@ impl<E: Editor> World<E> {
     fn read_texts(&self, paths: impl IntoIterator<Item = PathBuf>) {
         let known = |path: &PathBuf| self.disk.get(path).and_then(|text| text.as_ref().map(|(_, modified)| *modified));
         let paths: Vec<(PathBuf, Option<f64>)> = paths.into_iter().map(|path| (path.clone(), known(&path))).collect();
-        let Some(events) = self.events.upgrade().filter(|_| !paths.is_empty()) else { return };
+        if paths.is_empty() {
+            return;
+        }
+        let events = self.events.clone();
         tokio::task::spawn_blocking(move || {
             let changed = paths.into_iter().filter(|(path, known)| survey::modified(path) != *known || known.is_none());
-            let texts: Texts = changed.map(|(path, _)| (path.clone(), survey::text_on_disk(&path))).collect();
+            let texts: FileTexts = changed.map(|(path, _)| (path.clone(), survey::text_on_disk(&path))).collect();
             if !texts.is_empty() {
-                events.send(Event::TextsRead(texts)).ok();
+                events.post(Event::TextsRead(texts));
             }
         });
     }
 
     /// Files that are not open were read: one that another program changed is treated as saved.
-    fn texts_read(&mut self, texts: Texts) {
+    fn texts_read(&mut self, texts: FileTexts) {
         for (path, text) in texts {
             if self.open.contains_key(&path) || self.disk.get(&path) == Some(&text) {
                 continue;

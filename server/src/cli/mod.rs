@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand, each with its arguments and a `main` that returns the exit code.
 
 mod explain;
+mod lsp;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,8 @@ struct Arguments {
 enum Command {
     /// Explain a log of any origin: what failed, which line, what to do
     Explain(explain::Arguments),
+    /// The language server, on standard input and output
+    Lsp(lsp::Arguments),
 }
 
 /// Reads the process's arguments and runs the subcommand. Usage errors exit with 2 (clap's own code).
@@ -28,6 +31,7 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome: Result<ExitCode> = match &arguments.command {
         Command::Explain(arguments) => explain::main(arguments),
+        Command::Lsp(arguments) => lsp::main(arguments),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("cublame: {error}");

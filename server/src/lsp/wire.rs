@@ -30,8 +30,15 @@ const LONGEST_MESSAGE: usize = 64 << 20;
 /// A header line longer than this is damage.
 const LONGEST_HEADER: usize = 4096;
 
+/// How a client's messages ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Last {
+    Exit,
+    EndOfFile,
+}
+
 /// Passes messages from `client` to `server` until the client's end of file or its `exit`; `record` gets every byte read.
-pub async fn pass_on<R, W>(client: R, mut server: W, record: Option<std::fs::File>) -> std::io::Result<()>
+pub async fn pass_on<R, W>(client: R, mut server: W, record: Option<std::fs::File>) -> std::io::Result<Last>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -51,10 +58,10 @@ where
         server.write_all(message).await?;
         server.flush().await?;
         if matches!(found, Found::Exit(_)) {
-            break;
+            return Ok(Last::Exit);
         }
     }
-    Ok(())
+    Ok(Last::EndOfFile)
 }
 
 /// What a message's body turned out to be.

@@ -151,7 +151,7 @@ pub mod tests {
     #[test]
     fn an_edited_line_is_where_its_neighbours_are() {
         check("new()\na()\nb(1)\nc()\nd()\n", "edited b(1)");
-        check("z()\n", "edited");
+        check("z()\n", "edited ");
     }
 
     #[test]

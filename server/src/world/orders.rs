@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::standing::KnownRun;
 use super::starting::Start;
-use super::{Editor, Event, Level, World};
+use super::survey::{self, Surveyed};
+use super::{Editor, Event, Level, World, unix_now};
 use crate::render::markdown;
 use crate::session::folder::RunFolder;
 use crate::session::place::FOLDER;
@@ -19,19 +20,41 @@ use crate::session::place::FOLDER;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// Runs a Python program of the workspace.
-    Run { program: PathBuf, arguments: Vec<String>, mode: Option<Mode> },
-    Stop { run: Option<String> },
+    Run {
+        program: PathBuf,
+        arguments: Vec<String>,
+        mode: Option<Mode>,
+    },
+    Stop {
+        run: Option<String>,
+    },
     /// Runs a run's command again, after the user has seen it.
-    Rerun { run: String, mode: Option<Mode> },
+    Rerun {
+        run: String,
+        mode: Option<Mode>,
+    },
     /// Writes the workspace's default mode.
-    SetMode { mode: Mode },
+    SetMode {
+        mode: Mode,
+    },
+    /// Blames a log that the user has at hand.
+    Explain {
+        text: String,
+        blocking: bool,
+    },
     /// Takes everything away that is shown now. What is on disk stays.
     Clear,
     /// Takes one run's failure away, for every server and for good.
-    Dismiss { run: String },
+    Dismiss {
+        run: String,
+    },
     /// The report of a run, or of the newest failure, as Markdown.
-    CopyReport { run: Option<String> },
-    OpenReport { run: Option<String> },
+    CopyReport {
+        run: Option<String>,
+    },
+    OpenReport {
+        run: Option<String>,
+    },
 }
 
 /// Why an order is not carried out: one sentence.
@@ -68,8 +91,14 @@ impl<E: Editor> World<E> {
             Order::Stop { run } => self.stop_run(run.as_deref()).map(|id| json!({ "run": id })).map_err(Refusal),
             Order::Rerun { run, mode } => self.rerun(&run, mode),
             Order::SetMode { mode } => self.set_mode(mode),
+            Order::Explain { text, blocking } => {
+                self.explain(text, blocking);
+                Ok(Value::Null)
+            }
             Order::Clear => {
-                self.gone.extend(self.shown.values().flat_map(|findings| findings.iter()).map(|it| (it.run.clone(), it.index)));
+                self.gone.extend(
+                    self.shown.values().flat_map(|findings| findings.iter()).map(|it| (it.run.clone(), it.index)),
+                );
                 self.recompute();
                 Ok(Value::Null)
             }
@@ -77,7 +106,7 @@ impl<E: Editor> World<E> {
             Order::CopyReport { run } => Ok(Value::String(markdown::report(&*self.reported(run.as_deref())?))),
             Order::OpenReport { run } => {
                 let run = self.reported(run.as_deref())?;
-                let path = run.folder.join(REPORT);
+                let path = self.page_of(&run)?;
                 let text = markdown::report(&run);
                 self.write(Then::Open(path.clone()), move || write_aside(&path, &text));
                 Ok(Value::Null)
@@ -109,7 +138,8 @@ impl<E: Editor> World<E> {
     /// The command comes from a file that anybody may have written, so it is shown before it is run.
     fn rerun(&mut self, id: &str, mode: Option<Mode>) -> Result<Value, Refusal> {
         let run = self.run(id)?;
-        let start = Start { argv: run.run.argv.clone(), cwd: PathBuf::from(&run.run.cwd), mode: mode.or(Some(run.run.mode)) };
+        let start =
+            Start { argv: run.run.argv.clone(), cwd: PathBuf::from(&run.run.cwd), mode: mode.or(Some(run.run.mode)) };
         if start.argv.is_empty() {
             return Err(Refusal(format!("the run {id} does not say what its command was")));
         }
@@ -137,8 +167,41 @@ impl<E: Editor> World<E> {
         Ok(json!({ "mode": mode }))
     }
 
+    /// The log's verdicts are shown as those of a run that ended now; the event that brings them opens its page.
+    fn explain(&mut self, text: String, blocking: bool) {
+        let (roots, language, events) = (self.roots.clone(), self.settings.language, self.events.clone());
+        self.explanations += 1;
+        let number = self.explanations;
+        tokio::task::spawn_blocking(move || {
+            let explained = survey::explained(&text, blocking, number, &roots, language, unix_now());
+            events.post(Event::Explained(Box::new(explained)));
+        });
+    }
+
+    pub(super) fn explained(&mut self, explained: Surveyed) {
+        let said = explained.run.verdicts.first().map(|verdict| verdict.summary.clone());
+        let shown = explained.findings.len();
+        self.disk.extend(explained.texts.clone());
+        self.explained.push(explained);
+        self.recompute();
+        self.editor.tell(
+            Level::Info,
+            match said {
+                Some(summary) if shown > 0 => format!("The log says: {summary}. It is shown at its line."),
+                Some(summary) => format!("The log says: {summary}. None of its files is in this workspace."),
+                None => "Nothing in the log looks like a failure.".to_owned(),
+            },
+        );
+    }
+
     fn dismiss(&mut self, id: &str) -> Result<Value, Refusal> {
         let folder = self.run(id)?.folder.clone();
+        let pasted = self.explained.len();
+        self.explained.retain(|explained| explained.run.folder != folder);
+        if pasted != self.explained.len() {
+            self.recompute();
+            return Ok(Value::Null);
+        }
         for (_, surveyed) in self.runs.values_mut() {
             if let Some(surveyed) = surveyed.as_mut().filter(|surveyed| surveyed.run.folder == folder) {
                 surveyed.run.dismissed = true;
@@ -169,6 +232,16 @@ impl<E: Editor> World<E> {
         }
     }
 
+    /// A pasted log has no folder: its page goes beside the user's own state.
+    fn page_of(&self, run: &KnownRun) -> Result<PathBuf, Refusal> {
+        if run.folder.is_absolute() {
+            return Ok(run.folder.join(REPORT));
+        }
+        let state = self.surroundings.state_folder();
+        let state = state.ok_or_else(|| Refusal("there is no folder to write the report in: set HOME".to_owned()))?;
+        Ok(state.join(format!("{}.md", run.run.id.replace(' ', "-"))))
+    }
+
     fn root_of(&self, path: &Path) -> Option<&Path> {
         let holding = self.roots.iter().filter(|root| path.starts_with(root));
         holding.max_by_key(|root| root.as_os_str().len()).map(PathBuf::as_path)
@@ -194,10 +267,10 @@ impl<E: Editor> World<E> {
 
     /// Writes on a thread that may block, and comes back with [`Event::Written`].
     fn write(&self, then: Then, write: impl FnOnce() -> std::io::Result<()> + Send + 'static) {
-        let Some(events) = self.events.upgrade() else { return };
+        let events = self.events.clone();
         tokio::task::spawn_blocking(move || {
             let outcome = write().map_err(|error| format!("a file could not be written: {error}"));
-            events.send(Event::Written { outcome, then }).ok();
+            events.post(Event::Written { outcome, then });
         });
     }
 
@@ -236,7 +309,8 @@ fn started(child: Option<u64>) -> Value {
 
 /// A command as a person reads it, each word that a shell would split in quotes.
 fn quoted(argv: &[String]) -> String {
-    let plain = |word: &str| !word.is_empty() && word.chars().all(|it| it.is_alphanumeric() || "-_./=:,@+".contains(it));
+    let plain =
+        |word: &str| !word.is_empty() && word.chars().all(|it| it.is_alphanumeric() || "-_./=:,@+".contains(it));
     let quote = |word: &String| if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', r"'\''")) };
     argv.iter().map(quote).collect::<Vec<_>>().join(" ")
 }

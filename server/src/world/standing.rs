@@ -50,7 +50,8 @@ impl KnownRun {
     fn identity(&self, roots: &[PathBuf]) -> Identity {
         let program = self.run.entry.clone().unwrap_or_else(|| program_words(&self.run.argv));
         let within = self.run.entry.as_deref().unwrap_or(&self.run.cwd);
-        let root = roots.iter().filter(|root| Path::new(within).starts_with(root)).max_by_key(|root| root.as_os_str().len());
+        let root =
+            roots.iter().filter(|root| Path::new(within).starts_with(root)).max_by_key(|root| root.as_os_str().len());
         Identity { program, root: root.cloned().unwrap_or_else(|| PathBuf::from(&self.run.cwd)) }
     }
 }

@@ -6,7 +6,6 @@ use std::process::Stdio;
 
 use cublame_core::mode::Mode;
 use cublame_core::run::{ProcessId, Run, Watch};
-use tokio::sync::mpsc;
 
 use super::standing::{KnownRun, Outcome};
 use super::{Editor, Event, Level, Progress, World};
@@ -82,7 +81,7 @@ impl<E: Editor> World<E> {
                 Ok(_) => None,
                 Err(error) => Some(format!("the run was lost sight of: {error}")),
             };
-            tell(&events, Event::ChildEnded { child: number, failure });
+            events.post(Event::ChildEnded { child: number, failure });
         });
         Ok(Some(number))
     }
@@ -150,10 +149,4 @@ fn not_started(code: i32) -> String {
         _ => "cublame run could not start it",
     };
     format!("the program did not run: {why} (exit code {code})")
-}
-
-fn tell(events: &mpsc::WeakUnboundedSender<Event>, event: Event) {
-    if let Some(events) = events.upgrade() {
-        events.send(event).ok();
-    }
 }

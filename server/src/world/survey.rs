@@ -5,18 +5,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use cublame_core::Verdict;
+use cublame_core::catalog::{Language, Texts};
 use cublame_core::event::What;
 use cublame_core::evidence::ProcessEvents;
-use cublame_core::run::{Run, Watch};
+use cublame_core::log::Log;
+use cublame_core::mode::Mode;
+use cublame_core::run::{Exit, Run, Watch};
 use cublame_core::text::LineIndex;
 use cublame_core::verdict::Place;
+use cublame_core::{Evidence, Verdict};
 
 use super::finding::{Anchor, Finding};
 use super::standing::{KnownRun, Outcome, outcome};
 use crate::session::folder::{RunFolder, State, Stored, runs_in};
 use crate::session::index;
 use crate::session::place::{FOLDER, Surroundings};
+use crate::sources::judge;
 
 /// What to look at.
 #[derive(Debug, Clone)]
@@ -27,6 +31,7 @@ pub struct Plan {
     pub surroundings: Surroundings,
     /// The stamps of what is known already, by run folder.
     pub seen: BTreeMap<PathBuf, Stamp>,
+    pub language: Language,
     /// Failures that ended before this are not shown (Unix seconds).
     pub oldest: f64,
 }
@@ -50,11 +55,11 @@ pub struct Surveyed {
     pub run: KnownRun,
     pub findings: Vec<Finding>,
     /// The files of the findings as they are on disk.
-    pub texts: Texts,
+    pub texts: FileTexts,
 }
 
 /// A file's text and when it was last written, in Unix seconds; None for what is not text.
-pub type Texts = BTreeMap<PathBuf, Option<(LineIndex, f64)>>;
+pub type FileTexts = BTreeMap<PathBuf, Option<(LineIndex, f64)>>;
 
 /// Tells whether a run folder has changed since it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +107,13 @@ fn indexed(plan: &Plan, looked_at: &BTreeSet<PathBuf>) -> Vec<RunFolder> {
     let Some(state_folder) = plan.surroundings.state_folder() else { return Vec::new() };
     let elsewhere = |entry: &index::Entry| entry.run.parent().is_none_or(|runs| !looked_at.contains(runs));
     let entries = index::read(&state_folder);
-    entries.into_iter().rev().filter(elsewhere).take(NEWEST).filter_map(|entry| RunFolder::open(entry.run).ok()).collect()
+    entries
+        .into_iter()
+        .rev()
+        .filter(elsewhere)
+        .take(NEWEST)
+        .filter_map(|entry| RunFolder::open(entry.run).ok())
+        .collect()
 }
 
 fn stamp(folder: &RunFolder) -> Stamp {
@@ -134,7 +145,8 @@ fn read(folder: &RunFolder, stamp: &Stamp, plan: &Plan, notes: &mut Vec<String>)
         }
         (None, _, State::Live) => (Outcome::Running, Vec::new()),
         (None, Watch::Supervised, _) => (Outcome::Interrupted, Vec::new()),
-        (None, Watch::Adopted, _) => (Outcome::Interrupted, Vec::new()),
+        // Nobody wrote a report for it: the verdicts are made here, from what its processes left.
+        (None, Watch::Adopted, _) => adopted(folder, &run, plan),
     };
     if !concerns(&run, &verdicts, &plan.roots) {
         return None;
@@ -155,6 +167,45 @@ fn read(folder: &RunFolder, stamp: &Stamp, plan: &Plan, notes: &mut Vec<String>)
     Some(Surveyed { run, findings, texts })
 }
 
+/// How an adopted run ended. Its exit code is not known: it did well when every process ended in an orderly way and
+/// there is nothing to blame.
+fn adopted(folder: &RunFolder, run: &Run, plan: &Plan) -> (Outcome, Vec<Arc<Verdict>>) {
+    let evidence = folder.evidence();
+    let orderly = |process: &ProcessEvents| process.events.iter().any(|event| matches!(event.what, What::Exit(_)));
+    let all_orderly = !evidence.processes.is_empty() && evidence.processes.iter().all(orderly);
+    let judged = judge(&evidence, &plan.roots, Some(Path::new(&run.cwd)), Texts::get(plan.language));
+    let verdicts: Vec<Arc<Verdict>> = judged.verdicts.into_iter().map(Arc::new).collect();
+    let exit = Exit { code: all_orderly.then_some(0), signal: None };
+    (outcome(exit, &verdicts), verdicts)
+}
+
+/// A pasted log as a run of its own, without a folder: each has its own name, so that none clears another.
+pub fn explained(text: &str, blocking: bool, number: u64, roots: &[PathBuf], language: Language, now: f64) -> Surveyed {
+    let id = format!("pasted log {number}");
+    let evidence = Evidence { log: Some(Log::from_text(text)), blocking, ..Evidence::default() };
+    let judged = judge(&evidence, roots, None, Texts::get(language));
+    let run = Run {
+        schema: cublame_core::run::SCHEMA,
+        id: id.clone(),
+        watch: Watch::Adopted,
+        mode: if blocking { Mode::Blocking } else { Mode::Off },
+        argv: vec![id.clone()],
+        cwd: String::new(),
+        entry: None,
+        started: now,
+        host: String::new(),
+        runner: None,
+        child: None,
+        blocking,
+        env: BTreeMap::new(),
+    };
+    let verdicts: Vec<Arc<Verdict>> = judged.verdicts.into_iter().map(Arc::new).collect();
+    let run =
+        KnownRun { run, folder: PathBuf::from(id), outcome: Outcome::Failed, verdicts, dismissed: false, stale: false };
+    let (findings, texts) = findings(&run, &[], now, roots);
+    Surveyed { run, findings, texts }
+}
+
 /// Does a run belong to the workspace: by its program, its working directory, or any line that it names?
 fn concerns(run: &Run, verdicts: &[Arc<Verdict>], roots: &[PathBuf]) -> bool {
     let within = |path: &str| {
@@ -163,7 +214,8 @@ fn concerns(run: &Run, verdicts: &[Arc<Verdict>], roots: &[PathBuf]) -> bool {
         roots.iter().any(|root| canonical.starts_with(root))
     };
     let named = |verdict: &Arc<Verdict>| {
-        let places = [&verdict.place, &verdict.reported].into_iter().flatten().filter_map(|place| place.path.as_deref());
+        let places =
+            [&verdict.place, &verdict.reported].into_iter().flatten().filter_map(|place| place.path.as_deref());
         places.chain(verdict.frames.iter().filter_map(|frame| frame.path.as_deref())).any(within)
     };
     within(&run.cwd) || run.entry.as_deref().is_some_and(within) || verdicts.iter().any(named)
@@ -179,8 +231,13 @@ fn resolved(mut verdict: Verdict) -> Verdict {
 }
 
 /// The findings of a failed run: a verdict is shown at its culprit, else where it surfaced, else at the program's start.
-pub fn findings(run: &KnownRun, events: &[ProcessEvents], finished: f64, roots: &[PathBuf]) -> (Vec<Finding>, Texts) {
-    let mut texts = Texts::new();
+pub fn findings(
+    run: &KnownRun,
+    events: &[ProcessEvents],
+    finished: f64,
+    roots: &[PathBuf],
+) -> (Vec<Finding>, FileTexts) {
+    let mut texts = FileTexts::new();
     let mut findings = Vec::new();
     for (index, verdict) in run.verdicts.iter().enumerate() {
         let start = run.run.entry.as_ref().map(|entry| Place {
@@ -192,7 +249,9 @@ pub fn findings(run: &KnownRun, events: &[ProcessEvents], finished: f64, roots: 
             function: None,
         });
         let places = [verdict.place.clone(), verdict.reported.clone(), start];
-        let Some((path, place)) = places.into_iter().flatten().find_map(|place| shown_in(place, roots)) else { continue };
+        let Some((path, place)) = places.into_iter().flatten().find_map(|place| shown_in(place, roots)) else {
+            continue;
+        };
         let text = texts.entry(path.clone()).or_insert_with(|| text_on_disk(&path));
         let anchor = text.as_ref().and_then(|(text, modified)| anchor(text, *modified, &place, events, finished));
         findings.push(Finding {

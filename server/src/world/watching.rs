@@ -32,15 +32,20 @@ impl Watching {
     /// that have not ended.
     pub fn watch(&mut self, runs_folders: &BTreeSet<PathBuf>, roots: &[PathBuf], live_runs: Vec<PathBuf>) {
         let existing = runs_folders.iter().filter_map(|runs| runs.ancestors().take(2).find(|folder| folder.is_dir()));
-        let wanted: BTreeSet<PathBuf> = existing.map(Path::to_owned).chain(roots.iter().cloned()).chain(live_runs).collect();
+        let wanted: BTreeSet<PathBuf> =
+            existing.map(Path::to_owned).chain(roots.iter().cloned()).chain(live_runs).collect();
         let Some(watcher) = &mut self.watcher else { return };
         for gone in self.watched.difference(&wanted) {
             // A folder that was removed took its watch with it.
             watcher.unwatch(gone).ok();
         }
         // What cannot be watched, for want of watches or of rights, is seen at the next look.
-        self.watched =
-            wanted.into_iter().filter(|folder| self.watched.contains(folder) || watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()).collect();
+        self.watched = wanted
+            .into_iter()
+            .filter(|folder| {
+                self.watched.contains(folder) || watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
+            })
+            .collect();
     }
 }
 
