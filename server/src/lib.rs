@@ -13,6 +13,8 @@ pub mod render;
 pub mod session;
 pub mod sources;
 
+pub mod hook;
+
 pub mod os;
 
 pub use error::{Blame, Error};

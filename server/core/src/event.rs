@@ -53,7 +53,7 @@ pub struct Start {
 /// An exception that nobody caught, or that a hook was told of.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exception {
-    /// `excepthook`, `threading`, `unraisable`, `atexit`, `pytest`.
+    /// `excepthook`, `threading`, `unraisable`, `atexit`, `pytest`, `multiprocessing`.
     pub hook: String,
     pub thread: String,
     pub main_thread: bool,
@@ -62,6 +62,12 @@ pub struct Exception {
     pub rank: Option<u32>,
     /// Innermost cause first: the last one is the exception that the interpreter prints last.
     pub chain: Vec<Link>,
+    /// How many links of the chain were beyond the hook's bound.
+    #[serde(default)]
+    pub links_left_out: u32,
+    /// SHA-256 of each source file that the frames name, hex, by absolute path, as it was on disk at this moment.
+    #[serde(default)]
+    pub hashes: BTreeMap<String, String>,
 }
 
 /// One exception of a chain.
@@ -98,13 +104,17 @@ pub struct EventFrame {
     pub end_line: Option<u32>,
     #[serde(default)]
     pub column: Option<u32>,
+    /// One past the last column.
     #[serde(default)]
     pub end_column: Option<u32>,
-    /// `co_qualname` where the interpreter has it, else `co_name`.
+    /// `co_qualname` where the interpreter has it, else `co_name`; empty for the place that a SyntaxError names.
     pub function: String,
     /// The line's text.
     #[serde(default)]
     pub source: Option<String>,
+    /// The file was written to after the process had started, so that the line may be another one than the one that ran.
+    #[serde(default)]
+    pub changed: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -112,4 +122,7 @@ pub struct Exit {
     /// SHA-256 of each source file named in this process's events, hex, by absolute path.
     #[serde(default)]
     pub hashes: BTreeMap<String, String>,
+    /// How many exceptions were beyond the hook's bound for one process.
+    #[serde(default)]
+    pub exceptions_left_out: u32,
 }

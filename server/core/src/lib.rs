@@ -10,13 +10,20 @@ pub mod run;
 pub mod source;
 pub mod text;
 
+pub mod python;
+
+pub mod parse;
+
 pub mod evidence;
 pub mod verdict;
 
 pub mod blame;
-pub mod mode;
+pub mod suspects;
 
 pub mod catalog;
+
+pub mod config;
+pub mod mode;
 
 pub use evidence::Evidence;
 pub use source::Sources;

@@ -27,14 +27,14 @@ impl Style {
         Self::of(std::io::stderr())
     }
 
-    /// Colours on a terminal only, and not where NO_COLOR is set (https://no-color.org).
+    /// Colours on a terminal, or where CLICOLOR_FORCE asks for them (https://bixense.com/clicolors); never where
+    /// NO_COLOR is set (https://no-color.org).
     fn of(stream: impl std::io::IsTerminal + std::os::fd::AsFd) -> Self {
-        let colour = stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let width = rustix::termios::tcgetwinsize(&stream)
-            .ok()
-            .map(|size| usize::from(size.ws_col))
-            .filter(|&columns| columns > 0);
-        Style { colour, width: width.unwrap_or(Self::PLAIN.width) }
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let forced = std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0");
+        let colour = !refused && (forced || stream.is_terminal());
+        let columns = rustix::termios::tcgetwinsize(&stream).map_or(0, |size| usize::from(size.ws_col));
+        Style { colour, width: if columns > 0 { columns } else { Self::PLAIN.width } }
     }
 }
 

@@ -2,6 +2,10 @@
 //!
 //! Every text exists in each [`Language`]; a test compares the files. A contributor adds a kind without touching Rust.
 
+pub mod explain;
+pub mod facts;
 pub mod text;
 
+pub use explain::{Description, describe, documentation_url};
+pub use facts::facts;
 pub use text::{Language, Texts};

@@ -1,0 +1,58 @@
+//! Python source read without running it: what a name stands for, what a call calls, which lines ran before a line.
+//!
+//! The parser recovers from half-written code, so every text is a module; what cannot be followed is `Value::Unknown`.
+//! Both the ranking of suspects and the lint rules read code through this module.
+
+use std::sync::Arc;
+
+use ruff_python_ast::{ModModule, PySourceType, Stmt};
+use ruff_python_parser::{Parsed, parse_unchecked_source};
+
+use crate::text::LineIndex;
+
+pub mod libraries;
+pub mod program;
+pub mod table;
+pub mod tree;
+pub mod value;
+
+pub use program::Program;
+pub use value::{Scope, Value};
+
+/// One parsed file, or one notebook cell.
+#[derive(Debug)]
+pub struct Module {
+    /// As the evidence names it.
+    pub name: String,
+    pub path: Option<String>,
+    pub lines: LineIndex,
+    parsed: Parsed<ModModule>,
+}
+
+impl Module {
+    /// Anything that is not named as a Python file is read as a notebook cell, where `%magic` and `!command` are syntax.
+    pub fn parse(name: impl Into<String>, path: Option<String>, text: impl Into<Arc<str>>) -> Self {
+        let name = name.into();
+        let lines = LineIndex::new(text);
+        let kind = if name.ends_with(".py") || name.ends_with(".pyw") || name.ends_with(".pyi") {
+            PySourceType::Python
+        } else {
+            PySourceType::Ipynb
+        };
+        let parsed = parse_unchecked_source(lines.text(), kind);
+        Self { name, path, lines, parsed }
+    }
+
+    pub fn body(&self) -> &[Stmt] {
+        self.parsed.suite()
+    }
+
+    pub fn parsed(&self) -> &Parsed<ModModule> {
+        &self.parsed
+    }
+
+    /// Notebook cells share their globals: a name of one may come from another.
+    pub fn is_cell(&self) -> bool {
+        !self.name.ends_with(".py") && !self.name.ends_with(".pyw") && !self.name.ends_with(".pyi")
+    }
+}

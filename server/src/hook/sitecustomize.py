@@ -1,0 +1,74 @@
+"""Loads the hook of cublame, then the sitecustomize that this file shadows.
+
+Python imports this file at start-up because `cublame run` puts its folder first on PYTHONPATH.
+PyCharm, ddtrace, coverage, Debian and many a site ship a sitecustomize of their own: it runs exactly once, under its own
+name, and what it raises reaches site.py as if this file were not there.
+The file is valid Python 2.7, so that an old interpreter passes through it in silence.
+"""
+
+import os
+import sys
+
+
+def load_hook(folder):
+    """The module `_cublame_hook`, started; None where there is nothing to watch for or it cannot be had."""
+    if sys.version_info < (3, 8) or not (os.environ.get("CUBLAME_RUN") or os.environ.get("CUBLAME_MODE")):
+        return None
+    if "_cublame_hook" in sys.modules:
+        # Two versions of cublame are on the path, one run within the other: the first one watches.
+        return None
+    try:
+        hook = type(sys)("_cublame_hook")
+        exec(read_code(folder, "_cublame_hook"), hook.__dict__)
+        sys.modules["_cublame_hook"] = hook
+        hook.start(lambda name: read_code(folder, name))
+        return hook
+    except Exception:
+        return None
+
+
+def read_code(folder, name):
+    """The code of a module of this folder, from its .pyc where there is one.
+
+    It goes by the name `<cublame>`, which coverage and debuggers know for no file and leave out of what they show.
+    """
+    loader = sys.modules["_frozen_importlib_external"].SourceFileLoader(name, os.path.join(folder, name + ".py"))
+    code = loader.get_code(name)
+    rename = getattr(sys.modules.get("_imp"), "_fix_co_filename", None)
+    if rename is not None:
+        rename(code, "<cublame>")
+    return code
+
+
+def import_shadowed(folder):
+    """Imports `sitecustomize` as if this file were not there; where there is no other, that is an ImportError."""
+    # Python 2 empties a module that nothing refers to, and this one still has to return.
+    this = sys.modules.pop("sitecustomize", None)
+    sys.path[:] = [entry for entry in sys.path if entry != folder]
+    # Another one that chains as this one does, and did not take itself off the path, would be found again without end.
+    running = [entry for entry in sys.path if entry in folders_of_running_sitecustomizes()]
+    sys.path[:] = [entry for entry in sys.path if entry not in running]
+    try:
+        import sitecustomize
+    finally:
+        sys.path[:0] = running
+    return this, sitecustomize
+
+
+def folders_of_running_sitecustomizes():
+    folders = set()
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "sitecustomize":
+            folders.add(os.path.dirname(frame.f_globals.get("__file__") or ""))
+        frame = frame.f_back
+    return folders
+
+
+_hook = load_hook(os.path.dirname(__file__))
+try:
+    import_shadowed(os.path.dirname(__file__))
+finally:
+    if _hook is not None:
+        # After the others: a hook that they set is then found, and called.
+        _hook.install()
