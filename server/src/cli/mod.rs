@@ -2,6 +2,7 @@
 
 mod explain;
 mod run;
+mod lsp;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,6 +32,8 @@ enum Command {
     Guardian { runner: u32, start: u64, run: Option<PathBuf> },
     #[command(name = relay::SUBCOMMAND, hide = true)]
     Relay,
+    /// The language server, on standard input and output
+    Lsp(lsp::Arguments),
 }
 
 /// Reads the process's arguments and runs the subcommand. Usage errors exit with 2 (clap's own code), of `run` with 125.
@@ -48,6 +51,7 @@ pub fn main() -> ExitCode {
             relay::main();
             Ok(ExitCode::SUCCESS)
         }
+        Command::Lsp(arguments) => lsp::main(arguments),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("cublame: {error}");
