@@ -23,9 +23,6 @@ pub mod suspects;
 pub mod catalog;
 
 pub mod config;
-pub mod catalog;
-pub mod parse;
-
 pub mod mode;
 
 pub use evidence::Evidence;
