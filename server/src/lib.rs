@@ -6,6 +6,9 @@
 pub mod cli;
 pub mod error;
 
+pub mod lsp;
+pub mod world;
+
 pub mod render;
 pub mod session;
 pub mod sources;

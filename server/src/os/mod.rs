@@ -1,4 +1,7 @@
 //! The only platform code.
 
 pub mod files;
+pub mod liveness;
 pub mod processes;
+pub mod signals;
+pub mod terminal;

@@ -1,3 +1,4 @@
 //! Verdicts as a person or a program reads them.
 
+pub mod markdown;
 pub mod terminal;

@@ -1,0 +1,46 @@
+//! What the server says it can do: what it dispatches, and nothing else.
+
+use tower_lsp::ls_types::{
+    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions, ExecuteCommandOptions,
+    HoverProviderCapability, OneOf, SaveOptions, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, WorkDoneProgressOptions, WorkspaceFoldersServerCapabilities,
+    WorkspaceServerCapabilities,
+};
+
+use super::commands::Command;
+use super::features::{Features, encoding_kind};
+
+pub fn capabilities(features: &Features) -> ServerCapabilities {
+    ServerCapabilities {
+        position_encoding: features.offered_encoding.map(encoding_kind),
+        text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
+            open_close: Some(true),
+            change: Some(TextDocumentSyncKind::INCREMENTAL),
+            save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions { include_text: Some(false) })),
+            ..TextDocumentSyncOptions::default()
+        })),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        code_action_provider: Some(if features.action_literals {
+            CodeActionProviderCapability::Options(CodeActionOptions {
+                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+                resolve_provider: None,
+                work_done_progress_options: WorkDoneProgressOptions::default(),
+            })
+        } else {
+            CodeActionProviderCapability::Simple(true)
+        }),
+        code_lens_provider: Some(CodeLensOptions { resolve_provider: None }),
+        execute_command_provider: Some(ExecuteCommandOptions {
+            commands: Command::ALL.iter().map(|command| command.name().to_owned()).collect(),
+            work_done_progress_options: WorkDoneProgressOptions::default(),
+        }),
+        workspace: Some(WorkspaceServerCapabilities {
+            workspace_folders: Some(WorkspaceFoldersServerCapabilities {
+                supported: Some(true),
+                change_notifications: Some(OneOf::Left(true)),
+            }),
+            file_operations: None,
+        }),
+        ..ServerCapabilities::default()
+    }
+}

@@ -1,0 +1,191 @@
+//! The commands of `workspace/executeCommand`: a closed set, each with one object of arguments.
+
+use cublame_core::mode::Mode;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tower_lsp::jsonrpc::Error;
+use tower_lsp::ls_types::Uri;
+
+use super::documents::path_of;
+use crate::world::orders::Order;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    Run,
+    Stop,
+    Rerun,
+    SetMode,
+    ExplainText,
+    Clear,
+    Dismiss,
+    CopyReport,
+    OpenReport,
+}
+
+impl Command {
+    pub const ALL: [Command; 9] = [
+        Command::Run,
+        Command::Stop,
+        Command::Rerun,
+        Command::SetMode,
+        Command::ExplainText,
+        Command::Clear,
+        Command::Dismiss,
+        Command::CopyReport,
+        Command::OpenReport,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Command::Run => "cublame.run",
+            Command::Stop => "cublame.stop",
+            Command::Rerun => "cublame.rerun",
+            Command::SetMode => "cublame.setMode",
+            Command::ExplainText => "cublame.explainText",
+            Command::Clear => "cublame.clear",
+            Command::Dismiss => "cublame.dismiss",
+            Command::CopyReport => "cublame.copyReport",
+            Command::OpenReport => "cublame.openReport",
+        }
+    }
+
+    pub fn of_name(name: &str) -> Option<Self> {
+        Command::ALL.into_iter().find(|command| command.name() == name)
+    }
+
+    /// The order of a command and its arguments, or what is wrong with them.
+    pub fn order(self, arguments: Vec<Value>) -> Result<Order, Error> {
+        Ok(match self {
+            Command::Run => {
+                let RunArguments { uri, arguments, mode } = read(self, arguments)?;
+                let program = path_of(&uri)
+                    .ok_or_else(|| Error::invalid_params(format!("{}: {} is no file", self.name(), uri.as_str())))?;
+                Order::Run { program, arguments, mode: mode.map(|mode| word(self, &mode)).transpose()? }
+            }
+            Command::Stop => Order::Stop { run: read_or_default::<NewestRun>(self, arguments)?.run },
+            Command::Rerun => {
+                let RerunArguments { run, mode } = read(self, arguments)?;
+                Order::Rerun { run, mode: mode.map(|mode| word(self, &mode)).transpose()? }
+            }
+            Command::SetMode => Order::SetMode { mode: word(self, &read::<ModeArguments>(self, arguments)?.mode)? },
+            Command::ExplainText => {
+                let ExplainArguments { text, blocking } = read(self, arguments)?;
+                Order::Explain { text, blocking }
+            }
+            Command::Clear => Order::Clear,
+            Command::Dismiss => Order::Dismiss { run: read::<OneRun>(self, arguments)?.run },
+            Command::CopyReport => Order::CopyReport { run: read_or_default::<NewestRun>(self, arguments)?.run },
+            Command::OpenReport => Order::OpenReport { run: read_or_default::<NewestRun>(self, arguments)?.run },
+        })
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RunArguments {
+    /// The program, as the address of its file.
+    pub uri: Uri,
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    #[serde(default)]
+    pub mode: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RerunArguments {
+    pub run: String,
+    /// Without it, that of the run.
+    #[serde(default)]
+    pub mode: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct OneRun {
+    pub run: String,
+}
+
+/// Without a run, the newest that the command makes sense for.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct NewestRun {
+    #[serde(default)]
+    pub run: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ModeArguments {
+    pub mode: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ExplainArguments {
+    pub text: String,
+    /// The log is of a run with CUDA_LAUNCH_BLOCKING=1.
+    #[serde(default)]
+    pub blocking: bool,
+}
+
+fn read<T: DeserializeOwned>(command: Command, arguments: Vec<Value>) -> Result<T, Error> {
+    let argument = arguments.into_iter().next().unwrap_or_default();
+    serde_json::from_value(argument).map_err(|error| Error::invalid_params(format!("{}: {error}", command.name())))
+}
+
+fn read_or_default<T: DeserializeOwned + Default>(command: Command, arguments: Vec<Value>) -> Result<T, Error> {
+    match arguments.first() {
+        None | Some(Value::Null) => Ok(T::default()),
+        Some(_) => read(command, arguments),
+    }
+}
+
+fn word(command: Command, mode: &str) -> Result<Mode, Error> {
+    mode.parse().map_err(|unknown| Error::invalid_params(format!("{}: {unknown}", command.name())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(name: &str, arguments: Value, expected: Result<Order, &str>) {
+        let arguments = arguments.as_array().cloned().expect("a list");
+        let found = Command::of_name(name).expect("a command").order(arguments);
+        match (found, expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+            (Err(found), Err(expected)) => assert!(found.message.contains(expected), "{}", found.message),
+            (found, expected) => panic!("{found:?} where {expected:?} was expected"),
+        }
+    }
+
+    #[test]
+    fn arguments_become_orders() {
+        let run = || "r".to_owned();
+        check("cublame.rerun", json!([{ "run": "r" }]), Ok(Order::Rerun { run: run(), mode: None }));
+        let blocking = Some(Mode::Blocking);
+        check(
+            "cublame.rerun",
+            json!([{ "run": "r", "mode": "blocking" }]),
+            Ok(Order::Rerun { run: run(), mode: blocking }),
+        );
+        check("cublame.rerun", json!([]), Err("cublame.rerun"));
+        check("cublame.rerun", json!([{ "run": "r", "mode": "fast" }]), Err("`fast` is not a mode"));
+        check("cublame.stop", json!([]), Ok(Order::Stop { run: None }));
+        check("cublame.stop", json!([{ "run": "r" }]), Ok(Order::Stop { run: Some(run()) }));
+        check("cublame.dismiss", json!(["r"]), Err("cublame.dismiss"));
+        check("cublame.clear", json!([]), Ok(Order::Clear));
+        check("cublame.setMode", json!([{ "mode": "trace" }]), Ok(Order::SetMode { mode: Mode::Trace }));
+        let program = PathBuf::from("/home/dev/proj/train.py");
+        let order = Order::Run { program, arguments: vec!["--fast".to_owned()], mode: None };
+        check("cublame.run", json!([{ "uri": "file:///home/dev/proj/train.py", "arguments": ["--fast"] }]), Ok(order));
+        check("cublame.run", json!([{ "uri": "untitled:1" }]), Err("is no file"));
+    }
+
+    #[test]
+    fn a_command_is_found_by_its_name_alone() {
+        for command in Command::ALL {
+            assert_eq!(Command::of_name(command.name()), Some(command));
+        }
+        assert_eq!(Command::of_name("cublame.format"), None);
+    }
+}

@@ -1,0 +1,316 @@
+//! A finding as a diagnostic of the protocol. Pure: a finding, a text and what the client can do, to a value.
+
+use cublame_core::text::{Encoding, LineColumn, LineIndex};
+use cublame_core::verdict::Frame;
+use cublame_core::{Certainty, Place, Verdict};
+use serde::{Deserialize, Serialize};
+use tower_lsp::ls_types::{
+    CodeDescription, Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Position,
+    Range, Uri,
+};
+
+use super::features::Features;
+use crate::world::finding::{Finding, Whereabouts};
+
+/// Who a diagnostic is from.
+pub const SOURCE: &str = "cublame";
+
+/// What rides in `Diagnostic.data`, so that a code action needs nothing else. It comes back from the client, so it names
+/// things and carries none: no command, no path, no text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Data {
+    pub run: String,
+    pub generation: u64,
+    pub index: usize,
+    pub kind: String,
+    pub mode: String,
+    pub advice: Vec<String>,
+}
+
+pub fn diagnostic(finding: &Finding, text: Option<&LineIndex>, features: &Features) -> Diagnostic {
+    let verdict = &*finding.verdict;
+    let whereabouts = text.map(|text| finding.whereabouts(text));
+    let edited = whereabouts.is_some_and(|it| it.edited);
+    let range = match (text, whereabouts) {
+        (Some(text), Some(whereabouts)) => range(finding, text, whereabouts, features.encoding()),
+        // The file cannot be read: its line is still known.
+        _ => whole_line(finding.place.line.saturating_sub(1)),
+    };
+    let related = related(finding);
+    let mut message = message(finding, edited);
+    if !features.related_information {
+        for place in &related {
+            message.push_str(&format!("\n{}: {}:{}", place.what, place.file, place.line));
+        }
+    }
+    Diagnostic {
+        range,
+        severity: Some(severity(finding, edited)),
+        code: Some(NumberOrString::String(verdict.kind.clone())),
+        code_description: features.code_description.then(|| documentation(&verdict.kind)).flatten(),
+        source: Some(SOURCE.to_owned()),
+        message,
+        related_information: features
+            .related_information
+            .then(|| located(&related, features))
+            .filter(|it| !it.is_empty()),
+        tags: None,
+        data: features.diagnostic_data.then(|| serde_json::to_value(data(finding)).ok()).flatten(),
+    }
+}
+
+pub fn data(finding: &Finding) -> Data {
+    Data {
+        run: finding.run.clone(),
+        generation: finding.generation,
+        index: finding.index,
+        kind: finding.verdict.kind.clone(),
+        mode: finding.mode.to_string(),
+        advice: finding.verdict.advice.iter().map(|advice| advice.id.clone()).collect(),
+    }
+}
+
+/// The range of the verdict's columns, else of the line without its indentation.
+pub fn range(finding: &Finding, text: &LineIndex, whereabouts: Whereabouts, encoding: Encoding) -> Range {
+    let line = whereabouts.line;
+    let (place, content) = (&finding.place, text.line(line));
+    let columns = place.column.zip(place.end_column).filter(|(from, to)| from < to && !whereabouts.edited);
+    let moved = |column: u32| u32::try_from(i64::from(column) + whereabouts.indented).unwrap_or(1).max(1);
+    let bytes = match columns {
+        Some((from, to)) => {
+            let offset = |column| text.offset(LineColumn { line, column: moved(column) });
+            offset(from)..offset(to)
+        }
+        None => {
+            let start = text.line_range(line).start + (content.len() - content.trim_start().len());
+            start..start + content.trim().len()
+        }
+    };
+    let position = |offset| {
+        let position = text.position(offset, encoding);
+        Position::new(position.line, position.character)
+    };
+    Range::new(position(bytes.start), position(bytes.end))
+}
+
+/// A line whose length is not known.
+fn whole_line(line: u32) -> Range {
+    Range::new(Position::new(line, 0), Position::new(line + 1, 0))
+}
+
+fn severity(finding: &Finding, edited: bool) -> DiagnosticSeverity {
+    let sure = matches!(finding.verdict.certainty, Certainty::Exact | Certainty::Likely);
+    match () {
+        () if edited || finding.not_reproduced.is_some() => DiagnosticSeverity::INFORMATION,
+        () if finding.verdict.fatal && sure => DiagnosticSeverity::ERROR,
+        () => DiagnosticSeverity::WARNING,
+    }
+}
+
+/// A verdict over its line, for a client that shows plain text only.
+pub fn plain_hover(verdict: &Verdict) -> String {
+    let mut lines = vec![format!("{}.", capitalised(verdict.summary.trim_end_matches('.'))), certainty(verdict)];
+    lines.extend(verdict.advice.iter().map(|advice| format!("{}: {}", advice.title, advice.detail)));
+    lines.join("\n")
+}
+
+/// One sentence, then how sure it is, then why.
+fn message(finding: &Finding, edited: bool) -> String {
+    let verdict = &*finding.verdict;
+    let mut lines = vec![format!("{}.", capitalised(verdict.summary.trim_end_matches('.')))];
+    lines.push(certainty(verdict));
+    if edited {
+        lines.push("This line was edited since the run.".to_owned());
+    }
+    if let Some(mode) = finding.not_reproduced {
+        lines.push(format!("Not reproduced: a later run in mode {mode} did well."));
+    }
+    if !verdict.fatal {
+        lines.push("The program caught it and went on.".to_owned());
+    }
+    lines.join("\n")
+}
+
+fn certainty(verdict: &Verdict) -> String {
+    let words = match verdict.certainty {
+        Certainty::Exact => "Exact: this line failed",
+        Certainty::Likely => "Likely: everything points to this line",
+        Certainty::Suspect => "Suspect: the error surfaced here, its cause may be earlier",
+        Certainty::Unknown => "Unknown: nothing tells which line it was",
+    };
+    if verdict.because.is_empty() {
+        return format!("{words}.");
+    }
+    format!("{words} ({}).", verdict.because.join("; "))
+}
+
+fn capitalised(sentence: &str) -> String {
+    let mut characters = sentence.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
+
+/// Another place that belongs to a failure.
+struct Related<'a> {
+    what: String,
+    file: &'a str,
+    path: Option<&'a str>,
+    line: u32,
+}
+
+/// Where it surfaced, the other candidates, the calls that led there (outermost first), the kernel's own line.
+fn related(finding: &Finding) -> Vec<Related<'_>> {
+    /// A recursion of a thousand calls is not a list that anybody reads.
+    const MOST_CALLS: usize = 20;
+    let verdict = &*finding.verdict;
+    let of_place = |what: &str, place: &'_ Place| -> bool { !what.is_empty() && !same_line(place, &finding.place) };
+    let mut all = Vec::new();
+    if let Some(reported) = verdict.reported.as_ref().filter(|reported| of_place("it", reported)) {
+        all.push(place("the error surfaced here".to_owned(), reported));
+    }
+    let candidates = verdict.candidates.iter().filter(|candidate| of_place("it", candidate));
+    all.extend(candidates.map(|candidate| place("it could also be this line".to_owned(), candidate)));
+    let calls = verdict.frames.iter().filter(|frame| frame.user);
+    let calls: Vec<&Frame> =
+        calls.filter(|frame| (&frame.path, frame.line) != (&finding.place.path, finding.place.line)).collect();
+    all.extend(calls.iter().skip(calls.len().saturating_sub(MOST_CALLS)).map(|frame| {
+        Related {
+            what: frame
+                .function
+                .as_deref()
+                .map_or_else(|| "called here".to_owned(), |function| format!("called in {function}")),
+            file: &frame.file,
+            path: frame.path.as_deref(),
+            line: frame.line,
+        }
+    }));
+    all.extend(verdict.asserts.iter().map(|assert| Related {
+        what: format!("the kernel's assertion `{}` failed {} times", assert.condition, assert.count),
+        file: &assert.file,
+        path: assert.file.starts_with('/').then_some(assert.file.as_str()),
+        line: assert.line,
+    }));
+    all
+}
+
+fn place(what: String, place: &Place) -> Related<'_> {
+    Related { what, file: &place.file, path: place.path.as_deref(), line: place.line }
+}
+
+fn same_line(one: &Place, other: &Place) -> bool {
+    (&one.path, &one.file, one.line) == (&other.path, &other.file, other.line)
+}
+
+/// Only a place with a path can be gone to.
+fn located(related: &[Related<'_>], _features: &Features) -> Vec<DiagnosticRelatedInformation> {
+    related
+        .iter()
+        .filter_map(|place| {
+            let uri = Uri::from_file_path(place.path?)?;
+            let line = place.line.saturating_sub(1);
+            let range = Range::new(Position::new(line, 0), Position::new(line, 0));
+            Some(DiagnosticRelatedInformation { location: Location::new(uri, range), message: place.what.clone() })
+        })
+        .collect()
+}
+
+/// The page about a kind of failure.
+fn documentation(kind: &str) -> Option<CodeDescription> {
+    let href = format!("{}/blob/main/README.md#{kind}", env!("CARGO_PKG_REPOSITORY")).parse().ok()?;
+    Some(CodeDescription { href })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::finding::tests::finding;
+    use cublame_core::mode::Mode;
+
+    const PROGRAM: &str = "import torch\nz = emb(tok)  # @fault\nprint(z)\nrun()\n";
+
+    fn vscode() -> Features {
+        Features {
+            offered_encoding: Some(Encoding::Utf16),
+            related_information: true,
+            code_description: true,
+            diagnostic_data: true,
+            ..Features::default()
+        }
+    }
+
+    fn shown(finding: &Finding, text: &str, features: &Features) -> Diagnostic {
+        diagnostic(finding, Some(&LineIndex::new(text)), features)
+    }
+
+    #[test]
+    fn a_verdict_for_a_client_that_can_do_everything() {
+        insta::assert_json_snapshot!(shown(&finding(PROGRAM), PROGRAM, &vscode()));
+    }
+
+    #[test]
+    fn a_verdict_for_a_client_that_can_do_nothing() {
+        insta::assert_json_snapshot!(shown(&finding(PROGRAM), PROGRAM, &Features::default()));
+    }
+
+    #[track_caller]
+    fn check_columns(encoding: Encoding, line: &str, columns: Option<(u32, u32)>, expected: (u32, u32)) {
+        let text = format!("{line}  # @fault\n");
+        let mut finding = finding(&text);
+        (finding.place.column, finding.place.end_column) = columns.unzip();
+        let features = Features { offered_encoding: Some(encoding), ..Features::default() };
+        let range = shown(&finding, &text, &features).range;
+        assert_eq!((range.start.character, range.end.character), expected);
+    }
+
+    #[test]
+    fn columns_are_in_the_clients_units() {
+        check_columns(Encoding::Utf8, "é = 😀(x)", Some((5, 9)), (5, 12));
+        check_columns(Encoding::Utf16, "é = 😀(x)", Some((5, 9)), (4, 9));
+        check_columns(Encoding::Utf32, "é = 😀(x)", Some((5, 9)), (4, 8));
+    }
+
+    #[test]
+    fn without_columns_it_is_the_line_without_its_indentation() {
+        check_columns(Encoding::Utf16, "    step()", None, (4, 20));
+        check_columns(Encoding::Utf16, "step()", Some((9, 2)), (0, 16));
+        check_columns(Encoding::Utf16, "step()", Some((900, 901)), (16, 16));
+    }
+
+    #[test]
+    fn columns_move_with_the_indentation() {
+        let moved = shown(&finding(PROGRAM), &PROGRAM.replace("z = emb", "    z = emb"), &vscode());
+        assert_eq!((moved.range.start.character, moved.range.end.character), (8, 15));
+    }
+
+    #[track_caller]
+    fn check_severity(change: impl FnOnce(&mut Finding), text: &str, severity: DiagnosticSeverity, words: &str) {
+        let mut finding = finding(PROGRAM);
+        change(&mut finding);
+        let diagnostic = shown(&finding, text, &vscode());
+        assert_eq!(diagnostic.severity, Some(severity), "{}", diagnostic.message);
+        assert!(diagnostic.message.contains(words), "{}", diagnostic.message);
+    }
+
+    #[test]
+    fn severity_and_words_follow_what_is_known() {
+        let with = |certainty: Certainty, fatal: bool| {
+            move |finding: &mut Finding| {
+                let verdict = Verdict { certainty, fatal, ..(*finding.verdict).clone() };
+                finding.verdict = verdict.into();
+            }
+        };
+        use DiagnosticSeverity as Severity;
+        check_severity(with(Certainty::Exact, true), PROGRAM, Severity::ERROR, "Exact: ");
+        check_severity(with(Certainty::Likely, true), PROGRAM, Severity::ERROR, "Likely: ");
+        check_severity(with(Certainty::Suspect, true), PROGRAM, Severity::WARNING, "Suspect: ");
+        check_severity(with(Certainty::Exact, false), PROGRAM, Severity::WARNING, "went on");
+        let edited = PROGRAM.replace("emb(tok)", "emb(tok % 3)");
+        check_severity(|_| {}, &edited, Severity::INFORMATION, "edited since the run");
+        check_severity(|it| it.not_reproduced = Some(Mode::Blocking), PROGRAM, Severity::INFORMATION, "Not reproduced");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_has_its_line() {
+        let range = diagnostic(&finding(PROGRAM), None, &vscode()).range;
+        assert_eq!((range.start.line, range.start.character), (1, 0));
+    }
+}

@@ -1,0 +1,100 @@
+//! `textDocument/codeAction`: what can be done about a diagnostic, from the diagnostic's own data.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tower_lsp::ls_types::{
+    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse, Command as LspCommand,
+    Diagnostic,
+};
+
+use super::super::backend::Backend;
+use super::super::commands::Command;
+use super::super::diagnostics::{self, Data, SOURCE};
+
+pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeActionResponse> {
+    let wanted = |kinds: &Vec<CodeActionKind>| kinds.iter().any(|kind| includes(kind, &CodeActionKind::QUICKFIX));
+    if !params.context.only.as_ref().is_none_or(wanted) {
+        return None;
+    }
+    let literals = backend.features().action_literals;
+    let mut actions = Vec::new();
+    for (diagnostic, data) in diagnosed(backend, params) {
+        actions.extend(commands(&data).into_iter().map(|command| action(command, diagnostic.as_ref(), literals)));
+    }
+    (!actions.is_empty()).then_some(actions)
+}
+
+/// A kind of the client's includes one of ours when it is the same or a prefix of it by its dots; the empty one is all.
+fn includes(outer: &CodeActionKind, inner: &CodeActionKind) -> bool {
+    let (outer, inner) = (outer.as_str(), inner.as_str());
+    outer.is_empty() || inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// The diagnostics asked about. A client that does not keep `data` is served from what is shown in the range.
+fn diagnosed(backend: &Backend, params: &CodeActionParams) -> Vec<(Option<Diagnostic>, Data)> {
+    let ours = params.context.diagnostics.iter().filter(|diagnostic| diagnostic.source.as_deref() == Some(SOURCE));
+    let with_data = ours.filter_map(|diagnostic| {
+        let data = Data::deserialize(diagnostic.data.as_ref()?).ok()?;
+        Some((Some(diagnostic.clone()), data))
+    });
+    let with_data: Vec<_> = with_data.collect();
+    if !with_data.is_empty() {
+        return with_data;
+    }
+    shown_in_range(backend, params).unwrap_or_default()
+}
+
+fn shown_in_range(backend: &Backend, params: &CodeActionParams) -> Option<Vec<(Option<Diagnostic>, Data)>> {
+    let document = backend.documents.get(&params.text_document.uri)?;
+    let snapshot = backend.world.snapshot();
+    let findings = snapshot.findings.get(document.path.as_ref()?)?;
+    let lines = params.range.start.line..=params.range.end.line;
+    let here = findings.iter().filter(|finding| lines.contains(&(finding.whereabouts(&document.text).line - 1)));
+    Some(here.map(|finding| (None, diagnostics::data(finding))).collect())
+}
+
+fn commands(data: &Data) -> Vec<LspCommand> {
+    let command = |title: &str, command: Command, arguments: Value| LspCommand {
+        title: title.to_owned(),
+        command: command.name().to_owned(),
+        arguments: Some(vec![arguments]),
+    };
+    let run = || json!({ "run": data.run });
+    let blocking = "blocking";
+    let mut commands = Vec::new();
+    if data.mode != blocking && !data.run.starts_with("pasted log") {
+        let arguments = json!({ "run": data.run, "mode": blocking });
+        commands.push(command("Rerun with blocking launches", Command::Rerun, arguments));
+    }
+    commands.push(command("Open the report", Command::OpenReport, run()));
+    commands.push(command("Dismiss", Command::Dismiss, run()));
+    commands.push(command("Copy the report", Command::CopyReport, run()));
+    commands
+}
+
+fn action(command: LspCommand, diagnostic: Option<&Diagnostic>, literals: bool) -> CodeActionOrCommand {
+    if !literals {
+        return CodeActionOrCommand::Command(command);
+    }
+    CodeActionOrCommand::CodeAction(CodeAction {
+        title: command.title.clone(),
+        kind: Some(CodeActionKind::QUICKFIX),
+        diagnostics: diagnostic.map(|diagnostic| vec![diagnostic.clone()]),
+        command: Some(command),
+        ..CodeAction::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_include_each_other_by_their_dots() {
+        let kind = |name: &'static str| CodeActionKind::new(name);
+        assert!(includes(&kind(""), &CodeActionKind::QUICKFIX));
+        assert!(includes(&kind("quickfix"), &CodeActionKind::QUICKFIX));
+        assert!(!includes(&kind("quick"), &CodeActionKind::QUICKFIX));
+        assert!(!includes(&kind("source"), &CodeActionKind::QUICKFIX));
+    }
+}

@@ -1,0 +1,32 @@
+//! `textDocument/hover`: the verdict of the line, with its reasons and what to do.
+
+use tower_lsp::ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
+
+use super::super::backend::Backend;
+use super::super::diagnostics;
+use crate::render::markdown;
+
+pub fn hover(backend: &Backend, params: &HoverParams) -> Option<Hover> {
+    let at = &params.text_document_position_params;
+    let document = backend.documents.get(&at.text_document.uri)?;
+    let snapshot = backend.world.snapshot();
+    let findings = snapshot.findings.get(document.path.as_ref()?)?;
+    let features = backend.features();
+    // Where a finding is now is worked out from this document's text: the world may be an edit behind.
+    let here = findings.iter().filter_map(|finding| {
+        let whereabouts = finding.whereabouts(&document.text);
+        (whereabouts.line == at.position.line + 1).then_some((finding, whereabouts))
+    });
+    let here: Vec<_> = here.collect();
+    let (first, whereabouts) = *here.first()?;
+    let verdicts = here.iter().map(|(finding, _)| &*finding.verdict);
+    let contents = if features.hover_markdown {
+        let value = verdicts.map(markdown::hover).collect::<Vec<_>>().join("\n\n---\n\n");
+        MarkupContent { kind: MarkupKind::Markdown, value }
+    } else {
+        let value = verdicts.map(diagnostics::plain_hover).collect::<Vec<_>>().join("\n\n");
+        MarkupContent { kind: MarkupKind::PlainText, value }
+    };
+    let range = diagnostics::range(first, &document.text, whereabouts, features.encoding());
+    Some(Hover { contents: HoverContents::Markup(contents), range: Some(range) })
+}

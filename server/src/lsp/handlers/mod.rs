@@ -1,0 +1,12 @@
+//! One file a method, or a family of methods.
+
+pub mod initialize;
+
+pub mod configuration;
+pub mod folders;
+pub mod text;
+
+pub mod code_action;
+pub mod code_lens;
+pub mod execute_command;
+pub mod hover;

@@ -1,0 +1,73 @@
+//! The settings under `cublame`, as the client sends them: at the start, when they change, and when it is asked.
+
+use std::path::PathBuf;
+
+use cublame_core::catalog::Language;
+use cublame_core::mode::Mode;
+use serde_json::Value;
+
+/// What the server reads of them. A value that it cannot use is as good as none, and is said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    pub mode: Option<Mode>,
+    pub python: Option<PathBuf>,
+    pub language: Language,
+    /// What could not be used, as whole sentences.
+    pub complaints: Vec<String>,
+}
+
+/// `initializationOptions: { "settings": { "mode": "blocking", ... } }`; the locale is the client's.
+pub fn of_initialize(options: Option<&Value>, locale: Option<&str>) -> Settings {
+    of_section(options.and_then(|options| options.get("settings")), locale)
+}
+
+/// The settings of `workspace/didChangeConfiguration`: clients send the section itself, or all with the section in it.
+pub fn of_notification(settings: &Value, locale: Option<&str>) -> Settings {
+    of_section(Some(settings.get(SECTION).unwrap_or(settings)), locale)
+}
+
+/// The name of the section, which `workspace/configuration` asks for.
+pub const SECTION: &str = "cublame";
+
+pub fn of_section(section: Option<&Value>, locale: Option<&str>) -> Settings {
+    let mut settings = Settings::default();
+    let mut word = |name: &str| {
+        let value = section.and_then(|section| section.get(name)).filter(|value| !value.is_null());
+        let text = value.and_then(Value::as_str);
+        if value.is_some() && text.is_none() {
+            settings.complaints.push(format!("the setting {SECTION}.{name} is not a text and is left out"));
+        }
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let (mode, python, chosen_locale) = (word("mode"), word("python"), word("locale"));
+    settings.python = python.map(PathBuf::from);
+    settings.language = chosen_locale.as_deref().or(locale).map_or(Language::English, Language::of_locale);
+    match mode.as_deref().map(str::parse::<Mode>) {
+        Some(Ok(mode)) => settings.mode = Some(mode),
+        Some(Err(unknown)) => settings.complaints.push(format!("the setting {SECTION}.mode: {unknown}")),
+        None => {}
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_section_is_found_where_clients_put_it() {
+        let expected = Settings { mode: Some(Mode::Blocking), ..Settings::default() };
+        assert_eq!(of_notification(&json!({ "cublame": { "mode": "blocking" } }), None), expected);
+        assert_eq!(of_notification(&json!({ "mode": "blocking" }), None), expected);
+        assert_eq!(of_initialize(Some(&json!({ "settings": { "mode": "blocking", "python": "" } })), None), expected);
+        assert_eq!(of_initialize(None, None), Settings::default());
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_said_and_left_out() {
+        let settings = of_section(Some(&json!({ "mode": "fast", "python": 3 })), Some("zh_CN"));
+        assert_eq!((settings.mode, settings.python, settings.language), (None, None, Language::SimplifiedChinese));
+        assert_eq!(settings.complaints.len(), 2, "{:?}", settings.complaints);
+    }
+}

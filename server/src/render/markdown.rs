@@ -1,0 +1,156 @@
+//! A verdict in Markdown: for the hover of an editor, and for the report of a run as a page.
+//!
+//! Whatever a log or a report says goes through [`escaped`] or [`code`]: it may hold anything.
+
+use std::fmt::Write as _;
+
+use cublame_core::{Certainty, Place, Verdict};
+
+use crate::world::standing::KnownRun;
+
+/// What an editor shows over the line of a verdict.
+pub fn hover(verdict: &Verdict) -> String {
+    let mut page = String::new();
+    section(&mut page, verdict);
+    page.trim_end().to_owned()
+}
+
+/// The page of a run.
+pub fn report(run: &KnownRun) -> String {
+    let mut page = String::from("# cublame: ");
+    let summary = run.verdicts.first().map_or("no failure was found", |verdict| &verdict.summary);
+    let _ = writeln!(page, "{}\n", escaped(summary));
+    let _ = writeln!(page, "- Command: {}", code(&run.run.argv.join(" ")));
+    let _ = writeln!(page, "- Folder: {}", code(&run.run.cwd));
+    let _ = writeln!(page, "- Mode: {}", run.run.mode);
+    let _ = writeln!(page, "- Machine: {}", code(&run.run.host));
+    let _ = writeln!(page, "- Run: {}\n", code(&run.run.id));
+    for (number, verdict) in run.verdicts.iter().enumerate() {
+        let _ = writeln!(page, "## {}\n", if number == 0 { "The failure" } else { "Also" });
+        section(&mut page, verdict);
+    }
+    page
+}
+
+/// What a certainty means for the line that it is about.
+pub fn certainty(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Exact => "exact: this is the line that failed",
+        Certainty::Likely => "likely: everything points to this line, but it is not proved",
+        Certainty::Suspect => "suspect: the error surfaced here, its cause may be earlier",
+        Certainty::Unknown => "unknown: nothing tells which line it was",
+    }
+}
+
+/// Text of unknown origin as plain words: what Markdown or HTML would take for its own is escaped, line ends are spaces.
+pub fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\r' | '\t' => safe.push(' '),
+            _ if character.is_control() => {}
+            // A backslash takes the meaning from any ASCII punctuation (CommonMark 0.31, "Backslash escapes").
+            '<' => safe.push_str("&lt;"),
+            '&' => safe.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '+' | '!' | '|' | '>' | '~' | '$'
+            | ':' => {
+                safe.push('\\');
+                safe.push(character);
+            }
+            _ => safe.push(character),
+        }
+    }
+    safe
+}
+
+/// Text of unknown origin as inline code, in a fence longer than any in it.
+pub fn code(text: &str) -> String {
+    let text: String = text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
+    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    if text.is_empty() { String::new() } else { format!("{fence}{space}{text}{space}{fence}") }
+}
+
+fn section(page: &mut String, verdict: &Verdict) {
+    let _ = writeln!(page, "**{}**\n", escaped(&verdict.summary));
+    if let Some(place) = &verdict.place {
+        let _ = writeln!(page, "{}: {}\n", place_words(place), certainty(verdict.certainty));
+    }
+    if let Some(error) = &verdict.error {
+        let number = error.code.map(|code| format!(" ({code})")).unwrap_or_default();
+        let _ = writeln!(page, "{}{number}: {}\n", code(&error.name), escaped(&error.text));
+    }
+    list(page, "Why", verdict.because.iter().map(|reason| escaped(reason)));
+    list(page, "Not seen", verdict.missing.iter().map(|missing| escaped(missing)));
+    if let Some(reported) = verdict.reported.as_ref().filter(|reported| Some(*reported) != verdict.place.as_ref()) {
+        let trusted = if verdict.trace_trusted { "" } else { "; that line alone proves nothing" };
+        let _ = writeln!(page, "The error surfaced at {}{trusted}.\n", place_words(reported));
+    }
+    list(page, "Other lines it could be", verdict.candidates.iter().map(place_words));
+    list(
+        page,
+        "Tensors of the failing frame",
+        verdict.tensors.iter().map(|tensor| {
+            let shape = tensor.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+            format!(
+                "{} {} on {}",
+                code(&tensor.name),
+                code(&format!("{}[{shape}]", tensor.dtype)),
+                code(&tensor.device)
+            )
+        }),
+    );
+    list(
+        page,
+        "Assertions",
+        verdict.asserts.iter().map(|it| {
+            let place = code(&format!("{}:{}", it.file, it.line));
+            format!("{} at {place}, {} times", code(&it.condition), it.count)
+        }),
+    );
+    list(
+        page,
+        "What to do",
+        verdict.advice.iter().map(|advice| format!("**{}**: {}", escaped(&advice.title), escaped(&advice.detail))),
+    );
+    list(
+        page,
+        "Failures that followed",
+        verdict.collateral.iter().map(|it| {
+            let rank = it.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
+            format!("{rank}{}", escaped(&it.summary))
+        }),
+    );
+}
+
+fn list(page: &mut String, title: &str, items: impl Iterator<Item = String>) {
+    let items: String = items.map(|item| format!("- {item}\n")).collect();
+    if !items.is_empty() {
+        let _ = writeln!(page, "{title}:\n\n{items}");
+    }
+}
+
+fn place_words(place: &Place) -> String {
+    let function = place.function.as_deref().map(|function| format!(" in {}", code(function))).unwrap_or_default();
+    format!("{}{function}", code(&format!("{}:{}", place.file, place.line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_from_a_log_keeps_a_meaning_of_its_own() {
+        assert_eq!(escaped("[x](command:rm) <img> `a` **b**\nc"), r"\[x\]\(command\:rm\) &lt;img\> \`a\` \*\*b\*\* c");
+        assert_eq!(code("a`b"), "``a`b``");
+        assert_eq!(code("`a"), "`` `a ``");
+        assert_eq!(code("\x1b[31mred"), "` [31mred`");
+    }
+
+    #[test]
+    fn a_verdict_over_its_line() {
+        let verdict: Verdict = serde_json::from_str(crate::world::finding::tests::VERDICT).expect("a verdict");
+        insta::assert_snapshot!(hover(&verdict));
+    }
+}

@@ -1,0 +1,327 @@
+//! What the user can order. The set is closed, and every order is answered at once: what takes time shows itself later.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cublame_core::mode::Mode;
+use serde_json::{Value, json};
+
+use super::standing::KnownRun;
+use super::starting::Start;
+use super::survey::{self, Surveyed};
+use super::{Editor, Event, Level, World, unix_now};
+use crate::render::markdown;
+use crate::session::folder::RunFolder;
+use crate::session::place::FOLDER;
+
+/// A command of the user's, with what it needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// Runs a Python program of the workspace.
+    Run {
+        program: PathBuf,
+        arguments: Vec<String>,
+        mode: Option<Mode>,
+    },
+    Stop {
+        run: Option<String>,
+    },
+    /// Runs a run's command again, after the user has seen it.
+    Rerun {
+        run: String,
+        mode: Option<Mode>,
+    },
+    /// Writes the workspace's default mode.
+    SetMode {
+        mode: Mode,
+    },
+    /// Blames a log that the user has at hand.
+    Explain {
+        text: String,
+        blocking: bool,
+    },
+    /// Takes everything away that is shown now. What is on disk stays.
+    Clear,
+    /// Takes one run's failure away, for every server and for good.
+    Dismiss {
+        run: String,
+    },
+    /// The report of a run, or of the newest failure, as Markdown.
+    CopyReport {
+        run: Option<String>,
+    },
+    OpenReport {
+        run: Option<String>,
+    },
+}
+
+/// Why an order is not carried out: one sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+/// What was asked and not answered yet.
+#[derive(Debug, Default)]
+pub struct Questions {
+    last: u64,
+    open: BTreeMap<u64, (Start, PathBuf)>,
+}
+
+/// What follows when a file was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Then {
+    Open(PathBuf),
+    Look,
+    Tell(String),
+}
+
+const CHOICES: [&str; 3] = ["Run", "Always in this workspace", "Cancel"];
+
+impl<E: Editor> World<E> {
+    pub(super) fn order(&mut self, order: Order) -> Result<Value, Refusal> {
+        match order {
+            Order::Run { program, arguments, mode } => {
+                let mut argv = vec![self.interpreter(&program), program.display().to_string()];
+                argv.extend(arguments);
+                let cwd = self.root_of(&program).map(Path::to_owned).or_else(|| program.parent().map(Path::to_owned));
+                let start = Start { argv, cwd: cwd.unwrap_or_default(), mode: mode.or(self.settings.mode) };
+                Ok(started(self.start(&start).map_err(Refusal)?))
+            }
+            Order::Stop { run } => self.stop_run(run.as_deref()).map(|id| json!({ "run": id })).map_err(Refusal),
+            Order::Rerun { run, mode } => self.rerun(&run, mode),
+            Order::SetMode { mode } => self.set_mode(mode),
+            Order::Explain { text, blocking } => {
+                self.explain(text, blocking);
+                Ok(Value::Null)
+            }
+            Order::Clear => {
+                self.gone.extend(
+                    self.shown.values().flat_map(|findings| findings.iter()).map(|it| (it.run.clone(), it.index)),
+                );
+                self.recompute();
+                Ok(Value::Null)
+            }
+            Order::Dismiss { run } => self.dismiss(&run),
+            Order::CopyReport { run } => Ok(Value::String(markdown::report(&*self.reported(run.as_deref())?))),
+            Order::OpenReport { run } => {
+                let run = self.reported(run.as_deref())?;
+                let path = self.page_of(&run)?;
+                let text = markdown::report(&run);
+                self.write(Then::Open(path.clone()), move || write_aside(&path, &text));
+                Ok(Value::Null)
+            }
+        }
+    }
+
+    pub(super) fn answered(&mut self, question: u64, choice: Option<usize>) {
+        let Some((start, root)) = self.questions.open.remove(&question) else { return };
+        match choice {
+            Some(0) => {}
+            Some(1) => self.remember_consent(&root),
+            _ => return,
+        }
+        if let Err(failure) = self.start(&start) {
+            self.editor.tell(Level::Warning, failure);
+        }
+    }
+
+    pub(super) fn written(&mut self, outcome: Result<(), String>, then: Then) {
+        match (outcome, then) {
+            (Err(failure), _) => self.editor.tell(Level::Warning, failure),
+            (Ok(()), Then::Open(path)) => self.editor.open(&path),
+            (Ok(()), Then::Look) => self.look(),
+            (Ok(()), Then::Tell(text)) => self.editor.tell(Level::Info, text),
+        }
+    }
+
+    /// The command comes from a file that anybody may have written, so it is shown before it is run.
+    fn rerun(&mut self, id: &str, mode: Option<Mode>) -> Result<Value, Refusal> {
+        let run = self.run(id)?;
+        let start =
+            Start { argv: run.run.argv.clone(), cwd: PathBuf::from(&run.run.cwd), mode: mode.or(Some(run.run.mode)) };
+        if start.argv.is_empty() {
+            return Err(Refusal(format!("the run {id} does not say what its command was")));
+        }
+        let root = self.root_of(&start.cwd).unwrap_or(&start.cwd).to_owned();
+        if self.consents().contains(&root) {
+            return Ok(started(self.start(&start).map_err(Refusal)?));
+        }
+        self.questions.last += 1;
+        let question = self.questions.last;
+        let how = start.mode.map(|mode| format!(" in mode {mode}")).unwrap_or_default();
+        let text = format!("Run this again{how}, in {}?\n{}", start.cwd.display(), quoted(&start.argv));
+        self.questions.open.insert(question, (start, root));
+        self.editor.ask(question, text, &CHOICES);
+        Ok(json!({ "asked": true }))
+    }
+
+    fn set_mode(&mut self, mode: Mode) -> Result<Value, Refusal> {
+        let Some(root) = self.roots.first() else { return Err(Refusal("no folder is open".to_owned())) };
+        let folder = root.join(FOLDER);
+        self.settings.mode = None;
+        self.write(Then::Tell(format!("Runs of {} are in mode {mode} from now on.", root.display())), move || {
+            std::fs::create_dir_all(&folder)?;
+            write_aside(&folder.join("mode"), &format!("{mode}\n"))
+        });
+        Ok(json!({ "mode": mode }))
+    }
+
+    /// The log's verdicts are shown as those of a run that ended now; the event that brings them opens its page.
+    fn explain(&mut self, text: String, blocking: bool) {
+        let (roots, language, events) = (self.roots.clone(), self.settings.language, self.events.clone());
+        self.explanations += 1;
+        let number = self.explanations;
+        tokio::task::spawn_blocking(move || {
+            let explained = survey::explained(&text, blocking, number, &roots, language, unix_now());
+            events.post(Event::Explained(Box::new(explained)));
+        });
+    }
+
+    pub(super) fn explained(&mut self, explained: Surveyed) {
+        let said = explained.run.verdicts.first().map(|verdict| verdict.summary.clone());
+        let shown = explained.findings.len();
+        self.disk.extend(explained.texts.clone());
+        self.explained.push(explained);
+        self.recompute();
+        self.editor.tell(
+            Level::Info,
+            match said {
+                Some(summary) if shown > 0 => format!("The log says: {summary}. It is shown at its line."),
+                Some(summary) => format!("The log says: {summary}. None of its files is in this workspace."),
+                None => "Nothing in the log looks like a failure.".to_owned(),
+            },
+        );
+    }
+
+    fn dismiss(&mut self, id: &str) -> Result<Value, Refusal> {
+        let folder = self.run(id)?.folder.clone();
+        let pasted = self.explained.len();
+        self.explained.retain(|explained| explained.run.folder != folder);
+        if pasted != self.explained.len() {
+            self.recompute();
+            return Ok(Value::Null);
+        }
+        for (_, surveyed) in self.runs.values_mut() {
+            if let Some(surveyed) = surveyed.as_mut().filter(|surveyed| surveyed.run.folder == folder) {
+                surveyed.run.dismissed = true;
+            }
+        }
+        self.recompute();
+        self.write(Then::Look, move || {
+            let folder = RunFolder::open(&folder).map_err(std::io::Error::other)?;
+            folder.dismiss()
+        });
+        Ok(Value::Null)
+    }
+
+    fn run(&self, id: &str) -> Result<Arc<KnownRun>, Refusal> {
+        let run = self.known_runs().find(|run| run.run.id == id).cloned();
+        run.map(Arc::new).ok_or_else(|| Refusal(format!("no run of this workspace is called {id}")))
+    }
+
+    /// The run that was named, or the newest that has something to say.
+    fn reported(&self, id: Option<&str>) -> Result<Arc<KnownRun>, Refusal> {
+        match id {
+            Some(id) => self.run(id),
+            None => {
+                let failed = self.known_runs().filter(|run| !run.verdicts.is_empty());
+                let newest = failed.max_by_key(|run| run.generation()).cloned();
+                newest.map(Arc::new).ok_or_else(|| Refusal("no run of this workspace has failed".to_owned()))
+            }
+        }
+    }
+
+    /// A pasted log has no folder: its page goes beside the user's own state.
+    fn page_of(&self, run: &KnownRun) -> Result<PathBuf, Refusal> {
+        if run.folder.is_absolute() {
+            return Ok(run.folder.join(REPORT));
+        }
+        let state = self.surroundings.state_folder();
+        let state = state.ok_or_else(|| Refusal("there is no folder to write the report in: set HOME".to_owned()))?;
+        Ok(state.join(format!("{}.md", run.run.id.replace(' ', "-"))))
+    }
+
+    fn root_of(&self, path: &Path) -> Option<&Path> {
+        let holding = self.roots.iter().filter(|root| path.starts_with(root));
+        holding.max_by_key(|root| root.as_os_str().len()).map(PathBuf::as_path)
+    }
+
+    /// The setting, else VIRTUAL_ENV, CONDA_PREFIX, `.venv`, PATH.
+    fn interpreter(&mut self, program: &Path) -> String {
+        let of_variable = |name| std::env::var_os(name).map(|folder| PathBuf::from(folder).join("bin/python"));
+        let candidates = [
+            ("the setting cublame.python", self.settings.python.clone()),
+            ("VIRTUAL_ENV", of_variable("VIRTUAL_ENV")),
+            ("CONDA_PREFIX", of_variable("CONDA_PREFIX")),
+            (".venv", self.root_of(program).map(|root| root.join(".venv/bin/python"))),
+        ];
+        let found = candidates.into_iter().find_map(|(why, path)| Some((why, path.filter(|path| path.is_file())?)));
+        let (why, python) = match found {
+            Some((why, path)) => (why, path.display().to_string()),
+            None => ("PATH", "python3".to_owned()),
+        };
+        self.editor.tell(Level::Log, format!("the interpreter is {python}, from {why}"));
+        python
+    }
+
+    /// Writes on a thread that may block, and comes back with [`Event::Written`].
+    fn write(&self, then: Then, write: impl FnOnce() -> std::io::Result<()> + Send + 'static) {
+        let events = self.events.clone();
+        tokio::task::spawn_blocking(move || {
+            let outcome = write().map_err(|error| format!("a file could not be written: {error}"));
+            events.post(Event::Written { outcome, then });
+        });
+    }
+
+    fn consent_file(&self) -> Option<PathBuf> {
+        Some(self.surroundings.state_folder()?.join("rerun-without-asking.json"))
+    }
+
+    /// The roots for which the user has said "always". It is the user's own file, outside of any workspace.
+    fn consents(&self) -> Vec<PathBuf> {
+        let text = self.consent_file().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    fn remember_consent(&mut self, root: &Path) {
+        let mut roots = self.consents();
+        roots.push(root.to_owned());
+        let Some(path) = self.consent_file() else { return };
+        self.write(Then::Look, move || {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            write_aside(&path, &serde_json::to_string_pretty(&roots)?)
+        });
+    }
+}
+
+/// The page in a run folder that `openReport` shows.
+const REPORT: &str = "report.md";
+
+fn started(child: Option<u64>) -> Value {
+    match child {
+        Some(child) => json!({ "started": child }),
+        None => json!({ "inTerminal": true }),
+    }
+}
+
+/// A command as a person reads it, each word that a shell would split in quotes.
+fn quoted(argv: &[String]) -> String {
+    let plain =
+        |word: &str| !word.is_empty() && word.chars().all(|it| it.is_alphanumeric() || "-_./=:,@+".contains(it));
+    let quote = |word: &String| if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', r"'\''")) };
+    argv.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// Whoever reads the file sees the old one or the new one whole.
+fn write_aside(path: &Path, text: &str) -> std::io::Result<()> {
+    let aside = path.with_extension(format!("{}.new", std::process::id()));
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&aside)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| std::fs::rename(&aside, path));
+    if written.is_err() {
+        std::fs::remove_file(&aside).ok();
+    }
+    written
+}
