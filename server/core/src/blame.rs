@@ -7,6 +7,7 @@
 mod asserts;
 mod context;
 mod failure;
+mod nccl;
 mod place;
 mod user_code;
 
@@ -76,6 +77,9 @@ impl Case {
         // Of a launcher's own lines the account of its workers tells most: it names the rank that failed first.
         if chosen.is_some_and(|index| all[index].kind.id == "child-failed") {
             chosen = all.iter().position(summed_up).or(chosen);
+        }
+        if chosen.is_some_and(|index| all[index].kind.id == "nccl-timeout") {
+            chosen = nccl::rank_behind(&all).or(chosen);
         }
         let mut root = match chosen {
             Some(index) => all.remove(index),

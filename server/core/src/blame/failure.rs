@@ -106,7 +106,8 @@ impl Failure {
 
     /// Frames whose exception was cut off, or stands elsewhere in a report: they tell a place and no failure.
     pub fn is_stack_alone(&self) -> bool {
-        self.told == Told::Exception && self.headline().is_empty()
+        let aborted = self.told == Told::Stack && self.kind.id == UNRECOGNISED;
+        aborted || (self.told == Told::Exception && self.headline().is_empty())
     }
 
     /// An exception that says that somebody else ended this process, or a peer is gone.

@@ -56,6 +56,7 @@ static LEADS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\berror ?=? ?\d+ ?\)? ?: ",
         r"|Triton Error \[(?:CUDA|HIP)\]: ",
         r"|GPUassert: ",
+        r"|\bcuda\w+[^\n]{0,60}?(?:failed|returned|error)[^\n]{0,40}?[:('] ?",
         r"|\bwith error:? ",
         r"|^\s*error )$"
     ))
@@ -66,6 +67,7 @@ static CODES: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\[(\d{1,3})\] Call to cu\w+ results in",
         r"|\bcuda (?:runtime )?error \(?(\d{1,3})\)?\b",
         r"|\bcuda failure (\d{1,3})\b",
+        r"|\bcuda execution failed with error (\d{1,3})\b",
         r"|\bcudaError(?:_t)?[ (=:]+(\d{1,3})\b",
         r"|\bcall to cu\w+ (?:failed|results in)[^\n]*?\b(\d{3})\b"
     ))

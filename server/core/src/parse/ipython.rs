@@ -99,7 +99,9 @@ static HEADER: LazyLock<Regex> =
     LazyLock::new(|| super::regex(r"^([A-Za-z_][\w.]*) {2,}Traceback \(most recent call last\)\s*$"));
 
 static CELL: LazyLock<Regex> = LazyLock::new(|| {
-    super::regex(r"^(?P<file>(?:Cell|Input) In ?\[\d+\])(?:, line (?P<line>\d+))?(?:, in (?P<function>.+?))?:?$")
+    super::regex(
+        r"^(?P<file>(?:Cell|Input) In ?\[\d+\]|[^\n]+\.ipynb Cell \d+)(?:,? line (?P<line>\d+))?(?:,? in (?P<function>.+?))?:?$",
+    )
 });
 
 static FILE: LazyLock<Regex> =

@@ -120,6 +120,7 @@ static TAILS: LazyLock<RegexSet> = LazyLock::new(|| {
         r"^\s*(Last error:|nccl\w+: |Cuda failure|socket\w+: )",
         r"^\s*You can try to repro this exception",
         r"^\s*Set TORCH(DYNAMO_VERBOSE|_LOGS)",
+        r"^\s*(Currently allocated|Requested|Device limit|Free \(according to CUDA\)|PyTorch limit|: )\b.*",
         r"^\s*\[operation:|^\s*in function \w|^\s*current device: \d",
     ])
     .expect("constant patterns")
