@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::failure::Failure;
+use crate::pattern::pattern;
 
 /// The failure of the rank that is behind, None where all are equally far or the watchdogs do not say.
 ///
@@ -25,8 +26,6 @@ pub fn rank_behind(failures: &[Failure]) -> Option<usize> {
 }
 
 fn sequence_number(message: &str) -> Option<u64> {
-    #[expect(clippy::expect_used, reason = "the pattern is a constant, and a test reads a log through it")]
-    static NUMBER: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"SeqNum=(\d+)|last enqueued NCCL work: (\d+)").expect("a constant pattern"));
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"SeqNum=(\d+)|last enqueued NCCL work: (\d+)"));
     NUMBER.captures_iter(message).filter_map(|found| found.iter().skip(1).flatten().next()?.as_str().parse().ok()).max()
 }

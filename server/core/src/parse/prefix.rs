@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex, RegexSet};
 
 use crate::log::{Log, Stream};
+use crate::pattern::{pattern, patterns};
 
 /// A line without what stood before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,12 +195,14 @@ static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
         plain(r"^[^\n|]{0,80}?\d+%\|[^|]*\| *\d[^\s/]*/\d\S* \[[^\]]*\]"),
         plain(r"^\d+it \[[^\]]*\] ?"),
     ];
-    let set = RegexSet::new(all.iter().map(|prefix| prefix.pattern)).unwrap_or_else(|error| {
-        debug_assert!(false, "{error}");
-        RegexSet::empty()
-    });
-    let each =
-        all.into_iter().filter_map(|prefix| Regex::new(prefix.pattern).ok().map(|regex| (prefix, regex))).collect();
+    let set = patterns(all.iter().map(|prefix| prefix.pattern));
+    let each = all
+        .into_iter()
+        .map(|prefix| {
+            let regex = pattern(prefix.pattern);
+            (prefix, regex)
+        })
+        .collect();
     Prefixes { set, each }
 });
 
@@ -239,6 +242,5 @@ fn without_escapes(text: &str) -> String {
 }
 
 /// Colours whose escape character was lost in a paste, or is spelled out.
-static LOST_ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
-    super::regex(r"(?:\^\[|\\u001[bB]|\\x1[bB]|\\033|␛)?\[(?:\d{1,3};)*\d{1,3}m|^(?:\d{1,3};)+\d{1,3}m")
-});
+static LOST_ESCAPES: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?:\^\[|\\u001[bB]|\\x1[bB]|\\033|␛)?\[(?:\d{1,3};)*\d{1,3}m|^(?:\d{1,3};)+\d{1,3}m"));
