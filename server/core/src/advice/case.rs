@@ -55,7 +55,7 @@ impl<'a> Case<'a> {
         let settled = self.verdict.certainty == Certainty::Exact;
         let wrong_here = match advice {
             "rerun-blocking" => settled || self.was_blocking() || self.is_hip() || self.framework == Framework::Jax,
-            "rerun-core" => settled || !self.was_blocking() || self.is_hip() || self.framework == Framework::Jax,
+            "rerun-core" => settled || !self.was_blocking() || self.mode() == Some(Mode::Core),
             "avoid-blocking-deadlock" => self.forbids("rerun-blocking") || !self.drives_several_gpus(),
             "serialise-hip" => settled || !self.is_hip(),
             "block-until-ready" => settled || self.framework != Framework::Jax,
@@ -63,6 +63,7 @@ impl<'a> Case<'a> {
             "rerun-sanitizer" => self.mode() == Some(Mode::Sanitize),
             "look-earlier" => self.verdict.place.is_none(),
             "interpret-triton" => !self.said.any("triton") && !self.has_frame_in("triton"),
+            "list-gpus" => self.verdict.kind == "invalid-device-ordinal" && !self.uses_another_framework(),
             "simulate-numba" => self.framework != Framework::Numba,
             "restart-kernel" => !self.in_notebook(),
             "restart-process" => self.in_notebook(),
@@ -72,7 +73,7 @@ impl<'a> Case<'a> {
             || self.is_hip() && NVIDIA_ONLY.contains(&advice)
             || self.platform.os == Some(Os::Windows) && NOT_ON_WINDOWS.contains(&advice)
             || self.platform.os == Some(Os::Linux) && advice == "raise-tdr-delay"
-            || self.is_other_framework() && TORCH_ONLY.contains(&advice)
+            || self.uses_another_framework() && TORCH_ONLY.contains(&advice)
     }
 
     pub fn is_hip(&self) -> bool {
@@ -80,7 +81,8 @@ impl<'a> Case<'a> {
             || ["HIP error", "hipError", "HIP out of memory"].iter().any(|mark| self.said.any(mark))
     }
 
-    fn is_other_framework(&self) -> bool {
+    /// It is known not to be PyTorch.
+    pub fn uses_another_framework(&self) -> bool {
         !matches!(self.framework, Framework::Torch | Framework::Unknown)
     }
 
@@ -149,7 +151,7 @@ const NOT_ON_WINDOWS: [&str; 14] = [
     "read-kernel-log",
 ];
 
-const TORCH_ONLY: [&str; 19] = [
+const TORCH_ONLY: [&str; 23] = [
     "run-on-cpu",
     "rerun-guard",
     "rerun-core",
@@ -169,6 +171,10 @@ const TORCH_ONLY: [&str; 19] = [
     "switch-linalg-library",
     "check-sparse-invariants",
     "compare-architectures",
+    "count-devices",
+    "check-extension-build",
+    "rebuild-extension",
+    "rebuild-for-this-gpu",
 ];
 
 /// What was said of the failure: the exception's message, the error's text, then the log, line by line.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Step;
 use super::case::{Case, leading_number};
 use super::memory;
-use super::platform::{Os, oldest_driver};
+use super::platform::{Capability, Os, oldest_driver};
 use crate::verdict::DeviceAssert;
 
 /// Carries out the decision that a plan names.
@@ -85,7 +85,10 @@ fn check_for(assertion: &DeviceAssert) -> &'static str {
 /// No code for this GPU: which side is at fault, and what to install.
 fn wheel(case: &Case) -> Vec<Step> {
     let platform = case.platform;
-    if case.said.any("bitsandbytes") {
+    if case.uses_another_framework() {
+        return vec![Step::new("upgrade-for-gpu")];
+    }
+    if case.said.any("bitsandbytes") && platform.has_code() != Some(false) {
         return vec![Step::new("upgrade-bitsandbytes")];
     }
     let Some(capability) = platform.capability else {
@@ -126,13 +129,13 @@ fn cuda_build(case: &Case) -> Vec<Step> {
         return vec![Step::new("leave-cuda-on-mac")];
     }
     let build = case.platform.best_build().map(|build| Step::new("install-cuda-build").with("index", &build.index));
-    build.into_iter().chain(python_change(case)).chain([Step::new("choose-device")]).collect()
+    build.into_iter().chain(blackwell(case)).chain(python_change(case)).chain([Step::new("choose-device")]).collect()
 }
 
 /// A driver that is too old: the newest build that it runs, and the driver that the installed one needs.
 fn driver(case: &Case) -> Vec<Step> {
     let platform = case.platform;
-    let Some((major, minor)) = platform.driver_cuda else {
+    let Some((major, minor)) = platform.driver_cuda.filter(|_| !case.uses_another_framework()) else {
         return vec![Step::new("show-driver"), Step::new("update-driver")];
     };
     let older = platform.best_build().map(|build| {
@@ -146,7 +149,20 @@ fn driver(case: &Case) -> Vec<Step> {
         }
         None => Step::new("update-driver"),
     };
-    older.into_iter().chain(python_change(case)).chain([update]).collect()
+    older.into_iter().chain(blackwell(case)).chain(python_change(case)).chain([update]).collect()
+}
+
+/// While the GPU is unknown the offered build may lack the newest architecture: what to take on such a GPU.
+fn blackwell(case: &Case) -> Option<Step> {
+    /// The first CUDA version with code for Blackwell, whose GPUs no older driver knows.
+    const FIRST_CUDA: (u32, u32) = (12, 8);
+    let is_possible = case.platform.driver_cuda.is_none_or(|driver| driver >= FIRST_CUDA);
+    if case.platform.capability.is_some() || !is_possible {
+        return None;
+    }
+    let build = case.platform.on(Capability { major: 12, minor: 0 }).best_build()?;
+    let is_other = case.platform.best_build().is_none_or(|offered| offered.index != build.index);
+    is_other.then(|| Step::new("install-blackwell-build").with("index", &build.index))
 }
 
 /// 804 (cudaErrorCompatNotSupportedOnDevice) is about the compatibility package alone; 803 is mostly a missing reboot.

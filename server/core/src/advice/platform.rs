@@ -112,6 +112,11 @@ impl Platform {
         }
     }
 
+    /// The same machine with a GPU of this capability.
+    pub(super) fn on(&self, capability: Capability) -> Self {
+        Self { capability: Some(capability), ..self.clone() }
+    }
+
     /// Has the installed framework code for the GPU? None where either side is unknown.
     pub(super) fn has_code(&self) -> Option<bool> {
         let capability = self.capability?;

@@ -278,6 +278,35 @@ fn a_kind_gets_its_advice() {
             "upgrade-bitsandbytes",
         ),
         (
+            verdict("driver-too-old"),
+            log("torch 2.11.0+cu130\ntoo old (found version 12080)."),
+            "install-older-build install-blackwell-build update-driver-to",
+        ),
+        (
+            with_frame(
+                verdict("driver-too-old"),
+                "/opt/venv/lib/python3.12/site-packages/jax/_src/xla_bridge.py",
+                false,
+            ),
+            log(DRIVER),
+            "show-driver update-driver",
+        ),
+        (
+            saying(verdict("no-kernel-image"), "cupy.cuda.CUDADriverError", "cudaErrorNoKernelImageForDevice"),
+            Evidence::default(),
+            "upgrade-for-gpu",
+        ),
+        (
+            verdict("no-kernel-image"),
+            log("Orin with CUDA capability sm_87 is not compatible"),
+            "install-embedded-build",
+        ),
+        (
+            verdict("invalid-device-ordinal"),
+            Evidence::default(),
+            "count-devices check-visible-devices match-process-count",
+        ),
+        (
             saying(verdict("driver-too-old"), "RuntimeError", DRIVER),
             Evidence::default(),
             "install-older-build update-driver",
@@ -330,7 +359,7 @@ fn a_kind_gets_its_advice() {
             "xid-119 check-gpu-answers reset-gpu",
         ),
         (verdict("nvlink"), Evidence::default(), "read-kernel-log check-nvlink start-fabric-manager"),
-        (verdict("not-compiled-cuda"), Evidence::default(), "install-cuda-build choose-device"),
+        (verdict("not-compiled-cuda"), Evidence::default(), "install-cuda-build install-blackwell-build choose-device"),
         (
             with_frame(verdict("not-compiled-cuda"), "/Users/dev/proj/run.py", true),
             Evidence::default(),

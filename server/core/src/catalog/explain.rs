@@ -102,6 +102,20 @@ mod tests {
     }
 
     #[test]
+    fn every_assertion_is_described_in_full() {
+        let table: toml::Table = include_str!("asserts.en.toml").parse().unwrap();
+        for (id, fields) in table {
+            let fields: Vec<&str> = fields.as_table().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(fields, ["fixes", "meaning", "summary"], "{id}");
+            for texts in Language::ALL.map(Texts::get) {
+                let summary = texts.line(&format!("asserts.{id}.summary"), &[]);
+                assert!(!summary.ends_with(['.', '。']), "{id}: {summary}");
+                assert!(!texts.list(&format!("asserts.{id}.fixes")).is_empty(), "{id} has no fixes");
+            }
+        }
+    }
+
+    #[test]
     fn links_are_https_and_of_known_kinds() {
         let table: BTreeMap<String, Vec<String>> = toml::from_str(include_str!("links.toml")).unwrap();
         for (kind, links) in table {
