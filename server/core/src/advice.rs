@@ -78,6 +78,8 @@ fn plan(kind: &str) -> &'static [String] {
 struct Plans {
     /// Advice ids by kind, in order.
     kinds: BTreeMap<String, Vec<String>>,
+    /// Advice ids by the id of a known assertion.
+    asserts: BTreeMap<String, String>,
     /// Command lines by advice id. One with a placeholder that nothing fills is left out.
     commands: BTreeMap<String, String>,
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::Step;
 use super::case::{Case, leading_number};
 use super::memory;
 use super::platform::{Capability, Os, oldest_driver};
-use crate::verdict::DeviceAssert;
+use super::{PLANS, Step};
+use crate::catalog::facts;
 
 /// Carries out the decision that a plan names.
 pub(super) fn decide(name: &str, case: &Case) -> Vec<Step> {
@@ -30,57 +30,22 @@ pub(super) fn decide(name: &str, case: &Case) -> Vec<Step> {
 
 /// What to check for the assertions that fired: indices, labels, probabilities or the framework itself.
 fn assertion(case: &Case) -> Vec<Step> {
-    let mut checks: Vec<&str> = case.verdict.asserts.iter().map(check_for).collect();
-    checks.dedup();
+    let mut checks: Vec<&str> = Vec::new();
+    for fired in &case.verdict.asserts {
+        let known = facts().assert(&fired.condition, fired.kernel.as_deref().unwrap_or_default());
+        let check = known.and_then(|known| PLANS.asserts.get(&known.id)).map_or(ANY_VALUE, String::as_str);
+        if !checks.contains(&check) {
+            checks.push(check);
+        }
+    }
     if checks.is_empty() {
-        checks.push("check-values");
+        checks.push(ANY_VALUE);
     }
     checks.into_iter().map(Step::new).collect()
 }
 
-/// Coarser than the catalogue's assertions: several of them ask for the same check.
-fn check_for(assertion: &DeviceAssert) -> &'static str {
-    let condition = assertion.condition.as_str();
-    let kernel = assertion.kernel.as_deref().unwrap_or_default();
-    let has = |words: &[&str]| words.iter().any(|word| condition.contains(word));
-    if has(&["tmp"]) && has(&["index out of bounds"]) || assertion.file.contains("torchinductor") {
-        "compare-with-eager"
-    } else if has(&["totalElements"]) {
-        "check-mask-count"
-    } else if has(&["n_classes", "target_k"]) {
-        "check-labels"
-    } else if has(&["input_index >= 0"]) {
-        "check-32-bit-sizes"
-    } else if has(&["target_val"]) {
-        "check-loss-targets"
-    } else if has(&["input_val", "*input"]) {
-        "check-loss-inputs"
-    } else if has(&[
-        "isnan",
-        "isinf",
-        "accZero",
-        "cumdist",
-        "val >= zero",
-        "lt(val",
-        "probability tensor",
-        "p <= 1",
-        "<= 1",
-    ]) {
-        "check-probabilities"
-    } else if has(&["repeat >= 0", "end >= begin"]) {
-        "check-counts"
-    } else if kernel.contains("assert_async") || assertion.file.contains("TensorCompare") {
-        "read-assertion"
-    } else if has(&["threadIdx", "final_output", "writeIndex", "maxIndex", "maxVal", "lowest()"])
-        || condition == "false"
-    {
-        "report-framework-fault"
-    } else if has(&["ind", "Ind", "idx", "Idx"]) {
-        "check-index-range"
-    } else {
-        "check-values"
-    }
-}
+/// For an assertion that the catalogue does not know, or that left no line.
+const ANY_VALUE: &str = "check-values";
 
 /// No code for this GPU: which side is at fault, and what to install.
 fn wheel(case: &Case) -> Vec<Step> {
