@@ -125,3 +125,6 @@ fn choose(mut found: Vec<walk::Found<'_>>, program: &Program<'_>) -> Vec<Suspect
         .map(|(index, (place, why, _))| Suspect { place, why, strong: clear && index == 0 })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

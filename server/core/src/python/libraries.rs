@@ -42,6 +42,21 @@ pub fn may_be_users(dotted: &str) -> bool {
     origin(dotted) == Origin::Unknown && !dotted.starts_with("torch") && !dotted.starts_with("ctypes")
 }
 
+/// Is this a name that Python itself defines (docs.python.org, "Built-in Functions")?
+pub fn is_builtin(name: &str) -> bool {
+    BUILTINS.contains(&name) || name.ends_with("Error") || name.ends_with("Exception")
+}
+
+const BUILTINS: &[&str] = &[
+    "abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "breakpoint", "bytearray", "bytes", "callable",
+    "chr", "classmethod", "compile", "complex", "delattr", "dict", "dir", "divmod", "enumerate", "eval", "exec",
+    "filter", "float", "format", "frozenset", "getattr", "globals", "hasattr", "hash", "help", "hex", "id", "input",
+    "int", "isinstance", "issubclass", "iter", "len", "list", "locals", "map", "max", "memoryview", "min", "next",
+    "object", "oct", "open", "ord", "pow", "print", "property", "range", "repr", "reversed", "round", "set", "setattr",
+    "slice", "sorted", "staticmethod", "str", "sum", "super", "tuple", "type", "vars", "zip", "__import__",
+    "NotImplemented", "__file__", "__name__", "KeyboardInterrupt", "StopIteration",
+];
+
 const FRAMEWORKS: &[&str] = &[
     "torch",
     "torchvision",

@@ -6,7 +6,8 @@ use ruff_python_ast::{Expr, ExprCall, Operator, Stmt, StmtClassDef, StmtFunction
 use ruff_text_size::{Ranged, TextSize};
 
 use super::Program;
-use super::table::{Bound, Table, assigned};
+use super::libraries;
+use super::table::{Binding, Bound, Table, assigned};
 use super::tree::{self, children};
 
 /// How many alternatives of a value are followed, and how deep definitions are.
@@ -311,6 +312,12 @@ impl<'a> Program<'a> {
             // A parameter that is bound again below keeps its own value above that.
             let still_parameter = at.is_some_and(|at| binding.at > at) && self.is_parameter(name, scope);
             if !still_parameter {
+                let defined = |b: &&Binding<'a>| matches!(b.what, Bound::Function(_) | Bound::Class(_));
+                let definitions: Vec<_> = scope.0.table.all(name).iter().filter(defined).collect();
+                if definitions.len() > 1 && defined(&binding) {
+                    // Defined in several branches, one of which was taken.
+                    return any(definitions.into_iter().map(|b| self.bound_within(&b.what, scope, depth + 1)));
+                }
                 return self.bound_within(&binding.what, scope, depth + 1);
             }
         }
@@ -340,7 +347,7 @@ impl<'a> Program<'a> {
                 }
             }
         }
-        path(format!("builtins.{name}"))
+        if libraries::is_builtin(name) { path(format!("builtins.{name}")) } else { Value::Unknown }
     }
 
     fn is_parameter(&self, name: &str, scope: &Scope<'a>) -> bool {
@@ -533,6 +540,10 @@ impl<'a> Program<'a> {
             return Value::Unknown;
         }
         match of {
+            Value::Path { path, call: Some((call, scope)) } if path == "torch.nn.ModuleDict()" => {
+                let member = call.arguments.args.first().and_then(|members| entry(members, name));
+                member.map_or(Value::Unknown, |member| self.value_within(member, scope, depth + 1))
+            }
             Value::Path { path: of, call } => {
                 Value::Path { path: canonical(&format!("{of}.{name}")), call: call.clone() }
             }
@@ -587,6 +598,9 @@ impl<'a> Program<'a> {
                 Value::Class(base) if !std::ptr::eq(base.def, class.def) => {
                     self.class_attribute(&base, name, receiver, depth + 1)
                 }
+                // What a module of torch itself brings along is its methods; the user's attributes are unknown.
+                Value::Path { path: base, .. } if base == "torch.nn.Module" => Value::Unknown,
+                Value::Path { path: base, .. } if receiver.is_some() => path(format!("{base}().{name}")),
                 Value::Path { path: base, .. } => path(format!("{base}.{name}")),
                 _ => Value::Unknown,
             };
@@ -685,9 +699,7 @@ impl<'a> Program<'a> {
         {
             match self.value_within(&attribute.value, scope, deeper) {
                 same @ (Value::Instance { .. } | Value::Any(_)) => return same,
-                Value::Path { path, call } if path.starts_with("torch.nn.") && path.ends_with(')') => {
-                    return Value::Path { path, call };
-                }
+                Value::Path { path, call } if path.ends_with(')') => return Value::Path { path, call },
                 _ => {}
             }
         }
@@ -875,6 +887,18 @@ const ALIASES: &[(&str, &str)] = &[
     ("cupy.core.", "cupy."),
     ("jax._src.", "jax."),
 ];
+
+/// The value of a key in `{"key": value}` or `dict(key=value)`.
+fn entry<'a>(mapping: &'a Expr, key: &str) -> Option<&'a Expr> {
+    match mapping {
+        Expr::Dict(dict) => {
+            let is_it = |item: &&ruff_python_ast::DictItem| item.key.as_ref().and_then(tree::string) == Some(key);
+            dict.items.iter().find(is_it).map(|item| &item.value)
+        }
+        Expr::Call(call) => tree::keyword(call, key),
+        _ => None,
+    }
+}
 
 /// One value for several that it may be; unknown ones among them are left out.
 fn any<'a>(values: impl IntoIterator<Item = Value<'a>>) -> Value<'a> {

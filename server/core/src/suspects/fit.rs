@@ -227,6 +227,7 @@ fn of_path(path: &str, call: &ExprCall) -> Vec<Guess> {
             }
             guesses
         }
+        _ if of_a_result(path) => torch_operation(last).into_iter().collect(),
         Origin::Kernels => {
             let mut guesses: Vec<Guess> = Vec::new();
             if path.starts_with("torch_scatter") || path.starts_with("torch_sparse") {
@@ -349,6 +350,14 @@ fn foreign(path: &str, last: &str) -> Vec<Guess> {
     };
     guesses.push((CustomKernel(Launcher::Extension), sure));
     guesses
+}
+
+/// Is this a method of what a function gave, which is a tensor for all that is known: `flash_attn_func().sum`?
+fn of_a_result(path: &str) -> bool {
+    let Some((made, _)) = path.rsplit_once("().").or_else(|| path.rsplit_once("()[].")) else { return false };
+    let maker = made.rsplit('.').next().unwrap_or(made);
+    let loads = maker == "load" || maker == "load_inline" || maker == "CDLL" || maker == "LoadLibrary";
+    !is_class_name(maker) && !loads && maker != "from_pretrained"
 }
 
 /// What a name that could not be followed suggests.

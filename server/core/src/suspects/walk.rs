@@ -14,8 +14,8 @@ use crate::text::LineColumn;
 use crate::verdict::{Frame, Phase, Place};
 
 use super::fit::{self, Guess};
-use super::kernels::Operation;
-use super::{Query, kernels};
+use super::Query;
+use super::kernels::{Launcher, Operation};
 
 /// An expression that could be the culprit.
 pub struct Found<'a> {
@@ -345,7 +345,9 @@ impl<'p, 'a> Walk<'p, 'a> {
     fn guesses(&mut self, expr: &'a Expr, guesses: Vec<Guess>, scope: &Scope<'a>) {
         for (operation, sure) in guesses {
             let mut weight = fit::weight(self.query, operation) * sure / 100 * self.share / 100;
-            if matches!(operation, Operation::CustomKernel(_)) && self.is_named_kernel(expr) {
+            if matches!(operation, Operation::CustomKernel(launcher) if launcher != Launcher::Extension)
+                && self.is_named_kernel(expr)
+            {
                 weight = weight.max(100 * self.share / 100);
             }
             if weight > 0 {
@@ -364,8 +366,7 @@ impl<'p, 'a> Walk<'p, 'a> {
     /// Does the evidence name the very kernel that is launched here?
     fn is_named_kernel(&self, launch: &Expr) -> bool {
         let Some(kernel) = self.query.kernel.as_deref() else { return false };
-        tree::last_name(launch).is_some_and(|name| name.len() > 2 && kernel.contains(name))
-            && kernels::operations(kernel).is_empty()
+        tree::last_name(launch).is_some_and(|name| name.len() > 2 && kernel.starts_with(name))
     }
 
     fn call(&mut self, expr: &'a Expr, call: &'a ExprCall, scope: &Scope<'a>) {
@@ -392,6 +393,16 @@ impl<'p, 'a> Walk<'p, 'a> {
         let unknown = guesses.is_empty();
         self.guesses(expr, guesses, scope);
         let callee = self.program.value(&call.func, scope);
+        if let (Value::Path { .. }, Expr::Attribute(attribute)) = (&callee, call.func.as_ref())
+            && TRAINING_METHODS.contains(&method)
+            && let trained @ Value::Instance { .. } = self.program.value(&attribute.value, scope)
+        {
+            // A method of the library's base class, such as `Trainer.train`, calls what the user's class overrides.
+            let share = self.share;
+            self.share = share * CALLED_BACK / 100;
+            self.enter_method(&trained, ENTRY_METHODS, None);
+            self.share = share;
+        }
         self.enter(&callee, call, scope, unknown);
     }
 
@@ -582,6 +593,10 @@ const ENTRY_METHODS: &[&str] = &[
     "__iter__",
     "collate_fn",
 ];
+
+/// Methods of a library's base class that run what a class of the user's overrides.
+const TRAINING_METHODS: &[&str] =
+    &["train", "fit", "evaluate", "predict", "test", "validate", "run", "step", "propagate", "forward", "learn"];
 
 fn is_property_name(name: &str) -> bool {
     !name.starts_with("__")
