@@ -57,7 +57,8 @@ impl<'a> Table<'a> {
     pub fn get(&self, name: &str, at: Option<TextSize>) -> Option<&Binding<'a>> {
         let bindings = self.names.get(name)?;
         let in_force = at.and_then(|at| bindings.iter().rev().find(|binding| binding.at <= at));
-        let says_something = |b: &&Binding<'a>| !matches!(b.what, Bound::Something | Bound::Value(Expr::NoneLiteral(_)));
+        let says_something =
+            |b: &&Binding<'a>| !matches!(b.what, Bound::Something | Bound::Value(Expr::NoneLiteral(_)));
         in_force.or_else(|| bindings.iter().rev().find(says_something)).or(bindings.last())
     }
 

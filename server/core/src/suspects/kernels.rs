@@ -141,12 +141,30 @@ pub fn operations(kernel: &str) -> &'static [Operation] {
         (&["embedding"], &[Embedding]),
         (&["indexselect"], &[Embedding, IndexSelect]),
         (&["vectorized_gather", "indexkernelutils"], &[Embedding, IndexSelect, IndexRead]),
-        (&["scattergather", "scatter_gather", "tensor_gather", "tensor_scatter", "vectorized_scatter", "tma_scatter"], &[
-            GatherScatter,
-        ]),
-        (&["indexadd", "indexcopy", "indexfill", "indexfunc", "indexreduce", "index_copy", "index_fill", "index_add"], &[
-            IndexAdd,
-        ]),
+        (
+            &[
+                "scattergather",
+                "scatter_gather",
+                "tensor_gather",
+                "tensor_scatter",
+                "vectorized_scatter",
+                "tma_scatter",
+            ],
+            &[GatherScatter],
+        ),
+        (
+            &[
+                "indexadd",
+                "indexcopy",
+                "indexfill",
+                "indexfunc",
+                "indexreduce",
+                "index_copy",
+                "index_fill",
+                "index_add",
+            ],
+            &[IndexAdd],
+        ),
         (&["take_put", "take_kernel", "put_kernel"], &[Take]),
         (&["index_put", "indexing_backward"], &[IndexWrite, IndexRead]),
         (&["indexkernel", "index_elementwise", "index_kernel"], &[IndexRead, IndexWrite]),
@@ -159,7 +177,10 @@ pub fn operations(kernel: &str) -> &'static [Operation] {
         (&["repeat"], &[RepeatInterleave]),
         (&["triton_"], &[Compiled]),
     ];
-    table.iter().find(|(parts, _)| parts.iter().any(|part| name.contains(part))).map_or(&[], |(_, operations)| operations)
+    table
+        .iter()
+        .find(|(parts, _)| parts.iter().any(|part| name.contains(part)))
+        .map_or(&[], |(_, operations)| operations)
 }
 
 /// What the assertions of a failure say: the family, and the kernel, or where that has no name of its own, its file.
@@ -261,7 +282,13 @@ mod tests {
             Index,
             Operation::Take,
         );
-        check(&at("Loss.cu"), "nll_loss_forward_reduce_cuda_kernel_2d", "t >= 0 && t < n_classes", Label, Operation::LabelLoss);
+        check(
+            &at("Loss.cu"),
+            "nll_loss_forward_reduce_cuda_kernel_2d",
+            "t >= 0 && t < n_classes",
+            Label,
+            Operation::LabelLoss,
+        );
         check(
             "C:\\w\\b\\windows\\pytorch\\aten\\src\\ATen\\native\\cuda\\NLLLoss2d.cu",
             "",
@@ -283,7 +310,13 @@ mod tests {
             Probability,
             Operation::BinaryLoss,
         );
-        check(&at("Loss.cu"), "binary_cross_entropy_out_cuda", "input_val >= zero && input_val <= one", Probability, Operation::BinaryLoss);
+        check(
+            &at("Loss.cu"),
+            "binary_cross_entropy_out_cuda",
+            "input_val >= zero && input_val <= one",
+            Probability,
+            Operation::BinaryLoss,
+        );
         check(&at("MultinomialKernel.cu"), "renormRowsL1", "!(val < zero)", Probability, Operation::Multinomial);
         check(
             &at("TensorCompare.cu"),
@@ -292,8 +325,20 @@ mod tests {
             Probability,
             Operation::Multinomial,
         );
-        check(&at("Distributions.cu"), "bernoulli_tensor_cuda_kernel", "0 <= p1 && p1 <= 1", Probability, Operation::Bernoulli);
-        check(&at("IndexKernel.cu"), "masked_scatter_size_check", "totalElements <= srcSize", Mask, Operation::MaskedScatter);
+        check(
+            &at("Distributions.cu"),
+            "bernoulli_tensor_cuda_kernel",
+            "0 <= p1 && p1 <= 1",
+            Probability,
+            Operation::Bernoulli,
+        );
+        check(
+            &at("IndexKernel.cu"),
+            "masked_scatter_size_check",
+            "totalElements <= srcSize",
+            Mask,
+            Operation::MaskedScatter,
+        );
         check(&at("Repeat.cu"), "compute_cuda_kernel", "repeat >= 0", Repeat, Operation::RepeatInterleave);
         check(&at("EmbeddingBag.cu"), "", "end >= begin", Offset, Operation::EmbeddingBag);
     }
@@ -302,9 +347,27 @@ mod tests {
     fn every_reason_is_listed() {
         use Operation::*;
         for operation in [
-            Embedding, EmbeddingBag, IndexSelect, IndexRead, IndexWrite, GatherScatter, IndexAdd, Take, LabelLoss,
-            MarginLoss, BinaryLoss, Multinomial, Bernoulli, MaskedScatter, RepeatInterleave, AsyncAssert, Selection,
-            Compiled, Jitted, Device, LibraryModel,
+            Embedding,
+            EmbeddingBag,
+            IndexSelect,
+            IndexRead,
+            IndexWrite,
+            GatherScatter,
+            IndexAdd,
+            Take,
+            LabelLoss,
+            MarginLoss,
+            BinaryLoss,
+            Multinomial,
+            Bernoulli,
+            MaskedScatter,
+            RepeatInterleave,
+            AsyncAssert,
+            Selection,
+            Compiled,
+            Jitted,
+            Device,
+            LibraryModel,
         ] {
             assert!(REASONS.contains(&operation.why()));
         }

@@ -113,8 +113,7 @@ fn case(header: &str, body: &str) -> Case {
 fn single(text: &str, line: u32, kind: &str) -> Ranking {
     let mut sources = Sources::new(Vec::new());
     sources.insert("train.py", Some(Source { path: "/home/dev/proj/train.py".into(), text: Arc::from(text) }));
-    let reported =
-        Place { file: "train.py".into(), path: None, line, column: None, end_column: None, function: None };
+    let reported = Place { file: "train.py".into(), path: None, line, column: None, end_column: None, function: None };
     rank(&Query { reported: Some(reported), kind: kind.into(), ..Query::default() }, &sources)
 }
 
@@ -179,11 +178,11 @@ fn code_that_calls_itself_and_deep_code_end() {
     single(mutual, 6, "device-assert");
     let cycle = "class A(A):\n    def forward(self, x):\n        return self.forward(self.x)\n    x = x\nm = A()\nm(m)\nprint(m)\n";
     single(cycle, 7, "device-assert");
-    let deep = format!("x = {}1{}\nprint(x)\n", "(".repeat(400), ")".repeat(400));
+    let deep = format!("x = {}1{}\nprint(x)\n", "(".repeat(5000), ")".repeat(5000));
     single(&deep, 2, "device-assert");
-    let chain = format!("y = x{}\nprint(y)\n", ".f(1)".repeat(3000));
+    let chain = format!("y = x{}\nprint(y)\n", ".f(1)".repeat(20_000));
     single(&chain, 2, "device-assert");
-    let sum = format!("y = x{}\nprint(y)\n", " + x[i]".repeat(3000));
+    let sum = format!("y = x{}\nprint(y)\n", " + x[i]".repeat(20_000));
     single(&sum, 2, "device-assert");
 }
 
