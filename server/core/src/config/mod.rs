@@ -13,5 +13,10 @@ pub mod launch_json;
 pub mod run_xml;
 pub mod tasks_json;
 
+pub mod shell;
+
+pub mod notebook;
+pub mod shell_profile;
+
 pub use edit::{Edit, Refused, apply, between, position};
 pub use entries::{ENTRY_VERSION, NAME_PREFIX, Place};
