@@ -15,6 +15,8 @@ pub mod tasks_json;
 
 pub mod shell;
 
+pub mod dap_clients;
+pub mod launchers;
 pub mod notebook;
 pub mod shell_profile;
 
