@@ -1,14 +1,12 @@
 //! An env block in the words of each shell, and of what reads variables like a shell.
 
 use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 use crate::mode::{EnvBlock, Half, Mode};
 
 /// How an env block is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// sh, bash, dash, zsh, ksh.
     Sh,
@@ -22,6 +20,33 @@ pub enum Format {
     Dotenv,
     /// The source of a notebook's first cell.
     Notebook,
+}
+
+impl Format {
+    pub const ALL: [Format; 7] =
+        [Format::Sh, Format::Fish, Format::PowerShell, Format::Cmd, Format::Json, Format::Dotenv, Format::Notebook];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Sh => "sh",
+            Format::Fish => "fish",
+            Format::PowerShell => "powershell",
+            Format::Cmd => "cmd",
+            Format::Json => "json",
+            Format::Dotenv => "dotenv",
+            Format::Notebook => "notebook",
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let known = || Format::ALL.map(Format::name).join(", ");
+        let found = Format::ALL.into_iter().find(|format| format.name() == word);
+        found.ok_or_else(|| format!("`{word}` is not a format; the formats are {}", known()))
+    }
 }
 
 /// The text that puts `block` into force, with a final newline.

@@ -16,6 +16,12 @@ pub enum Shell {
 impl Shell {
     pub const ALL: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
+    /// The shell that a program's path names (`$SHELL`).
+    pub fn of_path(path: &str) -> Option<Shell> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        Shell::ALL.into_iter().find(|shell| shell.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Shell::Bash => "bash",
@@ -47,6 +53,11 @@ pub fn add(text: &str, shell: Shell, mode: Mode) -> Result<Vec<Edit>, Refused> {
             vec![Edit::insert(text.len(), format!("{before}{block}"))]
         }
     })
+}
+
+/// Does this text hold our lines?
+pub fn is_there(text: &str) -> bool {
+    fence(text).is_ok_and(|fence| fence.is_some())
 }
 
 /// The edits that take the function away again.
