@@ -1,8 +1,10 @@
 //! The command line: one file a subcommand, each with its arguments and a `main` that returns the exit code.
 
+mod configure;
+mod env;
 mod explain;
-mod run;
 mod lsp;
+mod run;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,6 +34,10 @@ enum Command {
     Guardian { runner: u32, start: u64, run: Option<PathBuf> },
     #[command(name = relay::SUBCOMMAND, hide = true)]
     Relay,
+    /// Write run configurations for VS Code, PyCharm, your shell or a notebook
+    Configure(configure::Arguments),
+    /// Print a mode's variables for a shell
+    Env(env::Arguments),
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
 }
@@ -51,6 +57,8 @@ pub fn main() -> ExitCode {
             relay::main();
             Ok(ExitCode::SUCCESS)
         }
+        Command::Configure(arguments) => configure::main(arguments),
+        Command::Env(arguments) => env::main(arguments),
         Command::Lsp(arguments) => lsp::main(arguments),
     };
     outcome.unwrap_or_else(|error| {

@@ -94,7 +94,8 @@ fn exit_code(exit: Exit) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(OWN_FAILURE)
 }
 
-fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<String>) -> EnvBlock {
+/// What the child's environment gets beside what this process has.
+pub(super) fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<String>) -> EnvBlock {
     let mut current = BTreeMap::new();
     let mut unreadable = Vec::new();
     for (name, value) in std::env::vars_os() {
