@@ -1,1 +1,7 @@
-//! What the end-to-end tests share: the binary under test, temporary projects, a JSON-RPC client.
+//! What the end-to-end tests share: temporary projects, runs that failed in them, a client of the language server.
+
+pub mod client;
+pub mod project;
+
+pub use client::TestServer;
+pub use project::Project;
