@@ -1,14 +1,231 @@
 //! Evidence to verdicts: the one waist that every source comes into and every rendering leaves from.
+//!
+//! The failures of all sources are brought to one shape, the root cause is chosen among them (the first wins, a device
+//! assertion overrides the exception that noticed it, followers and launchers are collateral), and then its line is
+//! judged by one question: was this call proved to have failed, or did it only notice?
 
-use crate::catalog::Texts;
-use crate::{Evidence, Sources, Verdict};
+mod asserts;
+mod context;
+mod failure;
+mod place;
+mod user_code;
 
-/// The source files that `blame` would like to read and has not been answered for, by their names in the evidence.
-pub fn wanted(_evidence: &Evidence, _sources: &Sources) -> Vec<String> {
-    Vec::new()
+use std::collections::BTreeSet;
+
+use asserts::Asserts;
+use failure::{Failure, Told, failures};
+use place::{Judgement, judge};
+
+use crate::catalog::facts::{Reporting, UNRECOGNISED};
+use crate::catalog::{Texts, facts};
+use crate::parse::{self, Findings, oom};
+use crate::verdict::{Certainty, Collateral, ExceptionText, Verdict};
+use crate::{Evidence, Sources};
+
+/// The verdicts on some evidence, the root cause first. No failure, no verdict.
+pub fn blame(evidence: &Evidence, sources: &Sources, texts: &Texts) -> Vec<Verdict> {
+    let Some(case) = Case::of(evidence, sources) else { return Vec::new() };
+    let mut verdicts = vec![case.verdict(evidence, sources, texts)];
+    verdicts.extend(case.survived.iter().map(|failure| {
+        let alone = Case { root: failure.clone(), noticed: false, asserts: Asserts::default(), ..Case::default() };
+        Verdict { fatal: false, ..alone.verdict(evidence, sources, texts) }
+    }));
+    verdicts
 }
 
-/// The verdicts on some evidence, the root cause first.
-pub fn blame(_evidence: &Evidence, _sources: &Sources, _texts: &Texts) -> Vec<Verdict> {
-    Vec::new()
+/// The source files that `blame` would like to read and has not been answered for, by their names in the evidence.
+pub fn wanted(evidence: &Evidence, sources: &Sources) -> Vec<String> {
+    let Some(case) = Case::of(evidence, sources) else { return Vec::new() };
+    let frames = case.root.links.iter().flat_map(|link| &link.spots).chain(&case.forward);
+    let mut names: BTreeSet<String> =
+        frames.filter(|spot| spot.is_user(sources)).map(|spot| spot.file.clone()).collect();
+    names.extend(case.judge(evidence, sources).wanted);
+    names.retain(|name| !sources.asked(name) && !is_no_file(name));
+    names.into_iter().collect()
+}
+
+/// `<stdin>`, `Cell In[5]`: code that was never a file.
+fn is_no_file(name: &str) -> bool {
+    name.starts_with('<') || name.starts_with("Cell In") || name.starts_with("Input In")
+}
+
+/// A root cause with what belongs to it and what only followed.
+#[derive(Debug, Default)]
+struct Case {
+    root: Failure,
+    /// The exception was of another kind: it only noticed the device assertion.
+    noticed: bool,
+    asserts: Asserts,
+    /// The frames of the forward call that anomaly mode printed, and its function.
+    forward: Vec<user_code::Spot>,
+    forward_function: String,
+    /// Recognised failures before the root that the program went on after.
+    survived: Vec<Failure>,
+    collateral: Vec<Failure>,
+}
+
+impl Case {
+    fn of(evidence: &Evidence, sources: &Sources) -> Option<Self> {
+        let findings = evidence.log.as_ref().map(parse::parse).unwrap_or_default();
+        let asserts = Asserts::of(&findings);
+        let mut all = failures(evidence, &findings);
+        let lightest = all.iter().map(Failure::weight).min();
+        let candidate = |failure: &Failure| Some(failure.weight()) == lightest;
+        let summed_up = |failure: &Failure| failure.told == Told::Launcher && candidate(failure);
+        let mut chosen = all.iter().position(candidate);
+        // Of a launcher's own lines the account of its workers tells most: it names the rank that failed first.
+        if chosen.is_some_and(|index| all[index].kind.id == "child-failed") {
+            chosen = all.iter().position(summed_up).or(chosen);
+        }
+        let mut root = match chosen {
+            Some(index) => all.remove(index),
+            None if asserts.lines.is_empty() => return None,
+            None => Failure::default(),
+        };
+        let index = chosen.unwrap_or(0);
+        adopt_frames(&mut root, &mut all, sources);
+        let mut noticed = false;
+        if !asserts.lines.is_empty() && root.kind.id != "device-assert" {
+            noticed = true;
+            root.error = None;
+            let follower = root.weight() == 3 && root.told != Told::Finalizer;
+            if follower {
+                all.insert(index.min(all.len()), std::mem::take(&mut root));
+            }
+            root.kind = facts().kind("device-assert");
+        }
+        if !asserts.lines.is_empty() {
+            root.rank = root.rank.or(asserts.rank);
+            root.error = root.error.take().or_else(|| root.kind.errors.first().map(|error| error.named(&error.name)));
+        }
+        let (forward_function, forward) = forward_trace(&findings);
+        let later = all.split_off(index.min(all.len()));
+        let (survived, mut collateral): (Vec<Failure>, Vec<Failure>) = all.into_iter().partition(|failure| {
+            failure.weight() < 3 && failure.kind.id != UNRECOGNISED && failure.kind.id != root.kind.id
+        });
+        collateral.extend(later);
+        Some(Self { root, noticed, asserts, forward, forward_function, survived: one_of_each(survived), collateral })
+    }
+
+    fn judge(&self, evidence: &Evidence, sources: &Sources) -> Judgement {
+        judge(self, evidence, sources)
+    }
+
+    fn verdict(&self, evidence: &Evidence, sources: &Sources, texts: &Texts) -> Verdict {
+        let judgement = self.judge(evidence, sources);
+        let root = &self.root;
+        let link = root.link();
+        let message = root.headline();
+        let reported = root.reported(sources).map(|spot| spot.place(sources));
+        let say = |(key, arguments): &place::Reason| {
+            let arguments: Vec<(&str, &str)> = arguments.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            texts.line(&format!("because.{key}"), &arguments)
+        };
+        let exception = link.filter(|link| !link.type_name.is_empty() && root.told != Told::Exit);
+        let survived = root.survived || evidence.exit.is_some_and(|exit| exit.success());
+        Verdict {
+            kind: root.kind.id.clone(),
+            summary: self.summary(texts),
+            error: root.error.clone(),
+            exception: exception.map(|link| ExceptionText {
+                type_name: link.type_name.clone(),
+                message: link.message.trim_end().to_owned(),
+            }),
+            trace_trusted: judgement.trusted && reported.is_some(),
+            certainty: if judgement.place.is_none() { Certainty::Unknown } else { judgement.certainty },
+            place: judgement.place,
+            reported,
+            because: judgement.because.iter().map(say).collect(),
+            missing: judgement.missing.iter().map(say).chain(evidence.unread.iter().cloned()).collect(),
+            phase: context::phase(root, &self.asserts, sources),
+            asserts: self.asserts.entries(),
+            memory: oom::memory(&message),
+            frames: root.spots(sources).iter().map(|spot| spot.frame(sources)).collect(),
+            tensors: Vec::new(),
+            rank: root.rank,
+            device: self.asserts.device.or_else(|| oom::device(&message)),
+            collateral: self.collateral(texts),
+            advice: Vec::new(),
+            fatal: !survived,
+            candidates: judgement.candidates,
+        }
+    }
+
+    fn summary(&self, texts: &Texts) -> String {
+        let known = self.asserts.first().and_then(|(_, known)| known);
+        if let Some(text) = known.and_then(|known| texts.find(&format!("asserts.{}.summary", known.id))) {
+            return text.to_owned();
+        }
+        summary_of(&self.root, texts)
+    }
+
+    /// What followed, each once: the root's own error again is no news.
+    fn collateral(&self, texts: &Texts) -> Vec<Collateral> {
+        let mut seen: Vec<(Option<u32>, &str)> = vec![(self.root.rank, self.root.kind.id.as_str())];
+        let mut collateral = Vec::new();
+        for failure in &self.collateral {
+            let same_process = failure.rank.is_none() || failure.rank == self.root.rank;
+            let echo = same_process && failure.kind.id == self.root.kind.id;
+            let key = (failure.rank, failure.kind.id.as_str());
+            let unknown = failure.kind.id == UNRECOGNISED;
+            if echo || (!unknown && seen.contains(&key)) || collateral.len() >= MOST_COLLATERAL {
+                continue;
+            }
+            seen.push(key);
+            collateral.push(Collateral { rank: failure.rank, summary: summary_of(failure, texts) });
+        }
+        collateral
+    }
+}
+
+const MOST_COLLATERAL: usize = 32;
+
+/// The kind's sentence; of an unknown exception its own first line.
+fn summary_of(failure: &Failure, texts: &Texts) -> String {
+    let headline = failure.headline();
+    let first = headline.lines().next().unwrap_or("").trim().trim_end_matches('.');
+    if failure.kind.id == UNRECOGNISED && !first.is_empty() {
+        return first.to_owned();
+    }
+    texts.line(&format!("kinds.{}.summary", failure.kind.id), &[])
+}
+
+/// A line or a watchdog tells of a failure without its place; the traceback of the same failure has it.
+fn adopt_frames(root: &mut Failure, all: &mut Vec<Failure>, sources: &Sources) {
+    if root.reported(sources).is_some() {
+        return;
+    }
+    let same = |other: &Failure| {
+        let echo = root.kind.reporting == Reporting::Asynchronous && other.kind.reporting == Reporting::Echo;
+        (other.kind.id == root.kind.id || echo)
+            && other.weight() < 3
+            && (other.rank == root.rank || other.rank.is_none() || root.rank.is_none())
+            && other.reported(sources).is_some()
+    };
+    if let Some(index) = all.iter().position(same) {
+        let other = all.remove(index);
+        root.links = other.links;
+        root.root = other.root;
+        root.rank = root.rank.or(other.rank);
+        root.told = other.told;
+        root.survived &= other.survived;
+        root.hook = other.hook;
+        root.launch_blocking = other.launch_blocking;
+        root.error = root.error.take().or(other.error);
+    }
+}
+
+fn forward_trace(findings: &Findings) -> (String, Vec<user_code::Spot>) {
+    let trace = findings.found.iter().find_map(|finding| match &finding.what {
+        parse::What::ForwardTrace { function, frames } => Some((function.clone(), frames)),
+        _ => None,
+    });
+    trace.map_or_else(Default::default, |(function, frames)| {
+        (function, frames.iter().map(user_code::Spot::of_text).collect())
+    })
+}
+
+fn one_of_each(failures: Vec<Failure>) -> Vec<Failure> {
+    let mut seen = BTreeSet::new();
+    failures.into_iter().filter(|failure| seen.insert((failure.rank, failure.kind.id.clone()))).collect()
 }

@@ -122,7 +122,7 @@ pub struct Exit {
     /// SHA-256 of each source file named in this process's events, hex, by absolute path.
     #[serde(default)]
     pub hashes: BTreeMap<String, String>,
-    /// How many exceptions were beyond the hook's bound for one process.
+    /// How many exceptions repeated an earlier one, or were beyond the hook's bound for one process.
     #[serde(default)]
     pub exceptions_left_out: u32,
 }

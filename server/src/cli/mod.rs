@@ -1,15 +1,19 @@
 //! The command line: one file a subcommand, each with its arguments and a `main` that returns the exit code.
 
 mod explain;
+mod run;
 mod lsp;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use cublame_core::catalog::Language;
+use cublame_core::run::ProcessId;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::session::{guardian, relay};
 
 #[derive(Debug, Parser)]
 #[command(name = "cublame", version, about = "cuBLAS multiplies; cuBLAME says which line broke", max_term_width = 100)]
@@ -22,21 +26,45 @@ struct Arguments {
 enum Command {
     /// Explain a log of any origin: what failed, which line, what to do
     Explain(explain::Arguments),
+    /// Run a program, and at a CUDA failure say which line broke
+    Run(run::Arguments),
+    #[command(name = guardian::SUBCOMMAND, hide = true)]
+    Guardian { runner: u32, start: u64, run: Option<PathBuf> },
+    #[command(name = relay::SUBCOMMAND, hide = true)]
+    Relay,
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
 }
 
-/// Reads the process's arguments and runs the subcommand. Usage errors exit with 2 (clap's own code).
+/// Reads the process's arguments and runs the subcommand. Usage errors exit with 2 (clap's own code), of `run` with 125.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|failure| refuse(&failure));
     let outcome: Result<ExitCode> = match &arguments.command {
         Command::Explain(arguments) => explain::main(arguments),
+        Command::Run(arguments) => Ok(run::main(arguments)),
+        Command::Guardian { runner, start, run } => {
+            guardian::main(ProcessId { pid: *runner, start: *start }, run.as_deref())
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(|failure| Error::internal("the guardian failed").because(failure))
+        }
+        Command::Relay => {
+            relay::main();
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Lsp(arguments) => lsp::main(arguments),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("cublame: {error}");
         ExitCode::from(error.exit_code())
     })
+}
+
+/// Prints clap's own help or complaint. The codes of `run` below 125 are the child's.
+fn refuse(failure: &clap::Error) -> ! {
+    // Where it cannot be printed, the code still tells.
+    failure.print().ok();
+    let is_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
+    std::process::exit(if is_run && failure.use_stderr() { run::OWN_FAILURE.into() } else { failure.exit_code() })
 }
 
 /// The language that the user's locale asks for (POSIX, "Environment Variables", 8.2).

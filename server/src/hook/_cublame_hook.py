@@ -306,16 +306,17 @@ def report(hook, value, traceback, thread=None):
         return
     process.reporting.add(ident)
     try:
-        if process.exceptions >= MOST_EXCEPTIONS:
+        process.exceptions += 1
+        if process.exceptions > MOST_EXCEPTIONS:
             process.exceptions_left_out += 1
             return
         description = load("_cublame_report")["describe"](value, traceback, process)
-        # The same object told of again, by another hook: no object is kept alive to know it by.
+        # The same exception told of again, by another hook or in a loop. None is kept alive to know it by.
         sign = (id(value), hash(repr(description["chain"][-1])))
         if sign in process.said:
+            process.exceptions_left_out += hook != "atexit"
             return
         process.said.add(sign)
-        process.exceptions += 1
         if not process.begun:
             begin()
         description["hook"] = hook

@@ -28,16 +28,43 @@ def load_hook(folder):
 
 
 def read_code(folder, name):
-    """The code of a module of this folder, from its .pyc where there is one.
+    """The code of a module of this folder, compiled once.
 
     It goes by the name `<cublame>`, which coverage and debuggers know for no file and leave out of what they show.
+    So it is kept apart from the interpreter's own .pyc files, and also where PYTHONDONTWRITEBYTECODE forbids those:
+    the folder is cublame's, and compiling takes longer than all the rest of the start.
     """
-    loader = sys.modules["_frozen_importlib_external"].SourceFileLoader(name, os.path.join(folder, name + ".py"))
-    code = loader.get_code(name)
-    rename = getattr(sys.modules.get("_imp"), "_fix_co_filename", None)
-    if rename is not None:
-        rename(code, "<cublame>")
+    import marshal
+
+    source = os.path.join(folder, name + ".py")
+    compiled = os.path.join(folder, "__pycache__", "%s.%s.code" % (name, sys.implementation.cache_tag))
+    status = os.stat(source)
+    stamp = b"%s %d %d\n" % (sys.modules["_frozen_importlib_external"].MAGIC_NUMBER, status.st_mtime_ns, status.st_size)
+    try:
+        with open(compiled, "rb") as file:
+            data = file.read()
+        if data.startswith(stamp):
+            return marshal.loads(data[len(stamp) :])
+    except Exception:
+        pass
+    with open(source, "rb") as file:
+        code = compile(file.read(), "<cublame>", "exec", dont_inherit=True, optimize=0)
+    try:
+        keep(compiled, stamp + marshal.dumps(code))
+    except Exception:
+        pass
     return code
+
+
+def keep(path, data):
+    """Writes a file under another name first: many interpreters may start at once."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        os.mkdir(folder, 0o700)
+    aside = "%s.%d" % (path, os.getpid())
+    with open(aside, "xb") as file:
+        file.write(data)
+    os.rename(aside, path)
 
 
 def import_shadowed(folder):

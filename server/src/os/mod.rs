@@ -3,3 +3,5 @@
 pub mod files;
 pub mod liveness;
 pub mod processes;
+pub mod signals;
+pub mod terminal;

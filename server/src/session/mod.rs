@@ -10,4 +10,18 @@ pub mod stored_log;
 pub mod index;
 pub mod retention;
 
+pub mod facts;
+pub mod mode;
+
+pub mod supervise;
+
+pub mod recorder;
+pub mod streams;
+
+pub mod guardian;
+pub mod helper;
+pub mod relay;
+
+pub mod verdict;
+
 pub use folder::{RunFolder, State, Stored};

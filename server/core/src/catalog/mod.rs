@@ -1,4 +1,5 @@
-//! What the product says, as data: the kinds of failure, the known device assertions, the reasons and the advice.
+//! What the product knows and says, as data: the kinds of failure, the known device assertions, the reasons and the
+//! advice.
 //!
 //! Every text exists in each [`Language`]; a test compares the files. A contributor adds a kind without touching Rust.
 

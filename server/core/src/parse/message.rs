@@ -128,7 +128,7 @@ static TAILS: LazyLock<RegexSet> = LazyLock::new(|| {
 /// Types and beginnings whose message goes on over lines of its own until a blank line.
 static VERBOSE: LazyLock<Regex> = LazyLock::new(|| {
     super::regex(concat!(
-        r"CompilationError|XlaRuntimeError|JaxRuntimeError|DistBackendError|NCCL error|ChildFailedError|OutOfResources|",
+        r"CompilationError|XlaRuntimeError|JaxRuntimeError|DistBackendError|NCCL error|OutOfResources|",
         r"cuDNN error|CUDNN_STATUS|InternalTorchDynamo|BackendCompilerFailed|InductorError|TypingError|NvvmError|PTXASError|",
         r"ImportError|OSError|errors_impl\.|CompileException|NoTritonConfig|Size mismatch|ptxas",
     ))

@@ -1,0 +1,350 @@
+//! The failures in some evidence: tracebacks of the text and events of the hook, brought to one shape, each with its kind.
+
+use super::user_code::Spot;
+use crate::catalog::facts;
+use crate::catalog::facts::{Kind, Reporting, UNRECOGNISED};
+use crate::event::{self, What as EventWhat};
+use crate::evidence::{Evidence, ProcessEvents};
+use crate::parse::{self, Chain, Findings, Level, Relation, Summary, What, cuda_error};
+use crate::run::Exit;
+use crate::source::Sources;
+use crate::verdict::CudaError;
+
+/// One failure as one source of evidence tells it.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub kind: &'static Kind,
+    pub error: Option<CudaError>,
+    /// Innermost cause first; a line outside of any traceback is one link without frames.
+    pub links: Vec<Link>,
+    /// The link that the kind was read from.
+    pub root: usize,
+    pub rank: Option<u32>,
+    /// TORCHELASTIC_RESTART_COUNT of its process.
+    pub restart: u32,
+    pub told: Told,
+    /// The program said itself that it goes on, or only warned.
+    pub survived: bool,
+    /// The Python hook recorded it: with columns and absolute paths.
+    pub hook: bool,
+    /// CUDA_LAUNCH_BLOCKING as its process had it at the start, where the hook told.
+    pub launch_blocking: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Link {
+    pub type_name: String,
+    pub message: String,
+    pub spots: Vec<Spot>,
+    pub relation: Option<Relation>,
+}
+
+/// How the evidence tells of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// A traceback, or its last line.
+    Exception,
+    /// The same from an object that was torn down, after the end.
+    Finalizer,
+    /// A line, without a traceback.
+    Line,
+    /// The stack of a process that died by a signal.
+    Stack,
+    /// A launcher's account of its children.
+    Launcher,
+    Sanitizer,
+    /// Nothing but the exit status.
+    Exit,
+}
+
+impl Default for Failure {
+    fn default() -> Self {
+        of_links(Vec::new(), Told::Line)
+    }
+}
+
+impl Failure {
+    /// The deepest frame of the user's own code: of the link that the kind was read from, else of the nearest after it.
+    pub fn reported(&self, sources: &Sources) -> Option<&Spot> {
+        let after = self.links.get(self.root..).unwrap_or_default();
+        let before = self.links.get(..self.root).unwrap_or_default();
+        after.iter().chain(before).find_map(|link| link.spots.iter().rev().find(|spot| spot.is_user(sources)))
+    }
+
+    /// The frames of the link that the reported place is in.
+    pub fn spots(&self, sources: &Sources) -> &[Spot] {
+        let after = self.links.get(self.root..).unwrap_or_default();
+        let before = self.links.get(..self.root).unwrap_or_default();
+        let with_user = after.iter().chain(before).find(|link| link.spots.iter().any(|spot| spot.is_user(sources)));
+        with_user.or(self.links.get(self.root)).map_or(&[], |link| &link.spots)
+    }
+
+    pub fn link(&self) -> Option<&Link> {
+        self.links.get(self.root)
+    }
+
+    /// `Type: message`
+    pub fn headline(&self) -> String {
+        self.link().map(Link::headline).unwrap_or_default()
+    }
+
+    /// How far from a root cause: 0 a failure that the catalogue knows, 1 any other, 2 one that the program survived,
+    /// 3 what usually only follows from another.
+    pub fn weight(&self) -> u8 {
+        let follows =
+            self.kind.follows || matches!(self.told, Told::Finalizer | Told::Launcher) || self.is_interruption();
+        match self {
+            _ if follows => 3,
+            _ if self.survived => 2,
+            _ if self.kind.id == UNRECOGNISED && self.error.is_none() => 1,
+            _ if self.told == Told::Line && self.kind.reporting == Reporting::Synchronous => 1,
+            _ => 0,
+        }
+    }
+
+    /// An exception that says that somebody else ended this process, or a peer is gone.
+    fn is_interruption(&self) -> bool {
+        let name = self.link().map_or("", |link| link.type_name.as_str());
+        let name = name.rsplit('.').next().unwrap_or(name);
+        matches!(
+            name,
+            "KeyboardInterrupt"
+                | "BrokenPipeError"
+                | "ConnectionResetError"
+                | "EOFError"
+                | "SystemExit"
+                | "CancelledError"
+        )
+    }
+}
+
+impl Link {
+    pub fn headline(&self) -> String {
+        match (self.type_name.is_empty(), self.message.is_empty()) {
+            (true, _) => self.message.clone(),
+            (false, true) => self.type_name.clone(),
+            (false, false) => format!("{}: {}", self.type_name, self.message),
+        }
+    }
+}
+
+/// All failures, in the order in which they happened as far as the evidence tells.
+pub fn failures(evidence: &Evidence, findings: &Findings) -> Vec<Failure> {
+    let mut failures: Vec<Failure> = findings.found.iter().filter_map(of_finding).collect();
+    for process in &evidence.processes {
+        for failure in of_process(process) {
+            merge(&mut failures, failure);
+        }
+    }
+    failures.sort_by_key(|failure| failure.restart);
+    if failures.iter().all(|failure| failure.weight() == 3)
+        && let Some(failure) = evidence.exit.and_then(of_exit)
+    {
+        failures.insert(0, failure);
+    }
+    failures
+}
+
+fn of_finding(finding: &parse::Finding) -> Option<Failure> {
+    let noted = finding.level.is_some_and(|level| level < Level::Error);
+    let mut failure = match &finding.what {
+        What::Exception(chain) => of_chain(chain),
+        What::Message(text) => of_line(text, false),
+        What::Warning(text) => of_line(text, true),
+        What::Stack { reason, frames } => of_stack(reason, frames),
+        What::Summary(summary) => of_summary(summary)?,
+        What::Sanitizer(fault) => of_fault(fault),
+        What::Assert(_) | What::ForwardTrace { .. } => return None,
+    };
+    failure.rank = finding.rank.or(failure.rank);
+    failure.survived |= noted;
+    Some(failure)
+}
+
+fn of_chain(chain: &Chain) -> Failure {
+    let links = chain.links.iter().map(|link| Link {
+        type_name: link.type_name.clone(),
+        message: link.message.clone(),
+        spots: link.frames.iter().map(Spot::of_text).collect(),
+        relation: link.relation,
+    });
+    let told = if chain.finalizer { Told::Finalizer } else { Told::Exception };
+    of_links(links.collect(), told)
+}
+
+/// The first link that the catalogue knows is the root; of unknown ones the last, which the interpreter shows last,
+/// but for one that was carried from another process.
+fn of_links(links: Vec<Link>, told: Told) -> Failure {
+    let known: Vec<Option<(&'static Kind, Option<CudaError>)>> =
+        links.iter().map(|link| classify(&link.headline())).collect();
+    let first =
+        |follows: bool| known.iter().position(|known| known.as_ref().is_some_and(|(kind, _)| kind.follows == follows));
+    let carried = links.iter().position(|link| matches!(link.relation, Some(Relation::Carried | Relation::Group)));
+    let root = first(false).or_else(|| first(true)).or(carried).unwrap_or(links.len().saturating_sub(1));
+    let (kind, error) = known.into_iter().nth(root).flatten().unwrap_or_else(|| (facts().kind(UNRECOGNISED), None));
+    Failure {
+        kind,
+        error,
+        links,
+        root,
+        rank: None,
+        restart: 0,
+        told,
+        survived: false,
+        hook: false,
+        launch_blocking: None,
+    }
+}
+
+fn of_line(text: &str, survived: bool) -> Failure {
+    let link = Link { message: text.to_owned(), ..Link::default() };
+    let caught = text.to_ascii_lowercase().contains("caught error");
+    Failure { survived: survived || caught, ..of_links(vec![link], Told::Line) }
+}
+
+fn of_stack(reason: &str, frames: &[parse::Frame]) -> Failure {
+    let link = Link {
+        type_name: "Fatal Python error".to_owned(),
+        message: reason.to_owned(),
+        spots: frames.iter().map(Spot::of_text).collect(),
+        relation: None,
+    };
+    of_links(vec![link], Told::Stack)
+}
+
+fn of_summary(summary: &Summary) -> Option<Failure> {
+    let root = summary.failures.first()?;
+    let message = root.traceback.clone().unwrap_or_default();
+    // A worker that got SIGKILL was killed by the host, nearly always for its memory (torch/distributed/elastic).
+    let kind = match root.exit_code {
+        Some(-9 | 137) => "oom-host",
+        Some(-11 | 139) => "segfault",
+        Some(-7 | 135) => "shm-exhausted",
+        _ => "child-failed",
+    };
+    let link = Link { type_name: "ChildFailedError".to_owned(), message, ..Link::default() };
+    let mut failure = of_links(vec![link], Told::Launcher);
+    failure.kind = facts().kind(kind);
+    failure.rank = root.rank;
+    Some(failure)
+}
+
+fn of_fault(fault: &parse::Fault) -> Failure {
+    let link = Link {
+        message: fault.what.clone(),
+        spots: fault.frames.iter().map(Spot::of_text).collect(),
+        ..Link::default()
+    };
+    let mut failure = of_links(vec![link], Told::Sanitizer);
+    failure.kind = facts().kind(if fault.misaligned { "misaligned-address" } else { "illegal-address" });
+    failure.error = failure.kind.errors.first().map(|error| error.named(&error.name));
+    failure
+}
+
+/// What an exit status alone tells: signals that a host sends.
+fn of_exit(exit: Exit) -> Option<Failure> {
+    let signal = exit.signal.or_else(|| exit.code.filter(|code| (129..160).contains(code)).map(|code| code - 128))?;
+    let kind = match signal {
+        9 => "oom-host",
+        11 => "segfault",
+        7 => "shm-exhausted",
+        _ => return None,
+    };
+    let mut failure = of_links(vec![Link::default()], Told::Exit);
+    failure.kind = facts().kind(kind);
+    Some(failure)
+}
+
+fn of_process(process: &ProcessEvents) -> Vec<Failure> {
+    let mut start = event::Start::default();
+    let mut failures = Vec::new();
+    for event in &process.events {
+        match &event.what {
+            EventWhat::Start(found) => start = found.clone(),
+            EventWhat::Exception(exception) => {
+                let links = exception.chain.iter().map(|link| Link {
+                    type_name: link.type_name.clone(),
+                    message: link.message.clone(),
+                    spots: link.frames.iter().map(Spot::of_event).collect(),
+                    relation: match link.relation.as_deref() {
+                        Some("cause") => Some(Relation::Cause),
+                        Some("context") => Some(Relation::Context),
+                        Some("group") => Some(Relation::Group),
+                        _ => None,
+                    },
+                });
+                let told = if exception.hook == "unraisable" { Told::Finalizer } else { Told::Exception };
+                let mut failure = of_links(carried(links.collect()), told);
+                failure.hook = true;
+                failure.rank = exception.rank.or(start.rank);
+                failure.restart = start.restart.unwrap_or(0);
+                failure.launch_blocking.clone_from(&start.launch_blocking);
+                failures.push(failure);
+            }
+            EventWhat::Exit(_) => {}
+        }
+    }
+    failures
+}
+
+/// A worker's traceback rides in its parent's message; the hook sees only the message, so it is read like a text.
+fn carried(links: Vec<Link>) -> Vec<Link> {
+    let mut all = Vec::with_capacity(links.len());
+    for mut link in links {
+        let nested = link.message.find("Traceback (most recent call last)");
+        let line = nested.map(|at| link.message[..at].rfind('\n').map_or(0, |end| end + 1));
+        if let Some(line) = line.filter(|line| *line > 0) {
+            let log = crate::log::Log::from_text(&link.message[line..]);
+            for finding in parse::parse(&log).found {
+                if let What::Exception(chain) = finding.what {
+                    let mut inner = of_chain(&chain).links;
+                    if let Some(last) = inner.last_mut() {
+                        last.relation = Some(Relation::Carried);
+                    }
+                    all.append(&mut inner);
+                }
+            }
+            link.message.truncate(line);
+            link.message.truncate(link.message.trim_end().len());
+        }
+        all.push(link);
+    }
+    all
+}
+
+/// The same failure in the text and in the hook's events is one: the hook's places, the text's position and rank.
+fn merge(failures: &mut Vec<Failure>, mut event: Failure) {
+    let twin = failures.iter_mut().find(|text| {
+        text.told == Told::Exception
+            && !text.hook
+            && (text.rank == event.rank || text.rank.is_none() || event.rank.is_none())
+            && same_exception(text, &event)
+    });
+    match twin {
+        Some(text) => {
+            event.rank = event.rank.or(text.rank);
+            event.survived = text.survived;
+            *text = event;
+        }
+        None => failures.push(event),
+    }
+}
+
+fn same_exception(text: &Failure, event: &Failure) -> bool {
+    let (Some(left), Some(right)) = (text.link(), event.link()) else { return false };
+    let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+    let first = |message: &str| message.lines().next().unwrap_or("").trim().to_owned();
+    let spot = |link: &Link| link.spots.last().map(|spot| spot.line);
+    last(&left.type_name) == last(&right.type_name)
+        && first(&left.message) == first(&right.message)
+        && (left.spots.is_empty() || right.spots.is_empty() || spot(left) == spot(right))
+}
+
+/// The kind of an exception or a line by its words, and the CUDA error that it spells.
+fn classify(text: &str) -> Option<(&'static Kind, Option<CudaError>)> {
+    let error = cuda_error::find(text);
+    if let Some(kind) = facts().kind_worded(text) {
+        return Some((kind, error.map(|found| found.error)));
+    }
+    error.map(|found| (facts().kind(found.kind), Some(found.error)))
+}

@@ -1,0 +1,195 @@
+//! Which line, and how sure: CONTRACT's rules of certainty.
+
+use super::Case;
+use super::context::{ends_in_backward, is_jax, is_observer, is_replay};
+use super::failure::Told;
+use super::user_code::Spot;
+use crate::catalog::facts::Reporting;
+use crate::parse::jax;
+use crate::verdict::{Certainty, Place};
+use crate::{Evidence, Sources};
+
+/// A key of the catalogue's `because` texts, with its values.
+pub type Reason = (&'static str, Vec<(&'static str, String)>);
+
+#[derive(Debug)]
+pub struct Judgement {
+    pub place: Option<Place>,
+    pub certainty: Certainty,
+    pub trusted: bool,
+    pub candidates: Vec<Place>,
+    pub because: Vec<Reason>,
+    pub missing: Vec<Reason>,
+    /// Source files that would make it better.
+    pub wanted: Vec<String>,
+}
+
+pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
+    let root = &case.root;
+    let reported = root.reported(sources);
+    let mut judgement = Judgement {
+        place: reported.map(|spot| spot.place(sources)),
+        certainty: Certainty::Suspect,
+        trusted: false,
+        candidates: Vec::new(),
+        because: Vec::new(),
+        missing: Vec::new(),
+        wanted: Vec::new(),
+    };
+    say_assertion(case, &mut judgement);
+    match root.kind.reporting {
+        _ if root.told == Told::Sanitizer => {
+            judgement.because.push(("sanitizer", vec![("what", root.headline())]));
+            judgement.certainty = Certainty::Exact;
+        }
+        Reporting::Synchronous => {
+            judgement.because.push(("synchronous", vec![]));
+            judgement.certainty = Certainty::Exact;
+            judgement.trusted = true;
+        }
+        Reporting::Elsewhere => elsewhere(case, sources, &mut judgement),
+        Reporting::Echo if is_jax(root) => of_jax(case, sources, &mut judgement),
+        Reporting::Echo => {
+            let blocking = blocking(case, evidence, &mut judgement);
+            judgement.certainty = if blocking { Certainty::Exact } else { Certainty::Likely };
+            judgement.trusted = blocking;
+            if !blocking {
+                judgement.because.push(("echo", vec![]));
+            }
+        }
+        Reporting::Asynchronous => asynchronous(case, evidence, sources, &mut judgement),
+    }
+    say_the_rest(case, evidence, reported, sources, &mut judgement);
+    judgement
+}
+
+fn asynchronous(case: &Case, evidence: &Evidence, sources: &Sources, judgement: &mut Judgement) {
+    let root = &case.root;
+    let Some(reported) = root.reported(sources) else { return };
+    if is_jax(root) {
+        return of_jax(case, sources, judgement);
+    }
+    let blocking = blocking(case, evidence, judgement);
+    if is_replay(root, sources) {
+        judgement.because.push(("replay", vec![]));
+        judgement.certainty = if blocking { Certainty::Likely } else { Certainty::Suspect };
+        suspects(case, sources, blocking, judgement);
+    } else if ends_in_backward(root, sources) {
+        judgement.because.push(("backward", vec![]));
+        judgement.certainty = if blocking { Certainty::Likely } else { Certainty::Suspect };
+        match deepest_forward(case, sources) {
+            Some(spot) => {
+                judgement.because.push(("forward-trace", vec![("function", case.forward_function.clone())]));
+                judgement.place = Some(spot.place(sources));
+                judgement.certainty = if blocking { Certainty::Exact } else { Certainty::Likely };
+            }
+            None => suspects(case, sources, blocking, judgement),
+        }
+    } else if blocking && is_observer(reported) {
+        judgement.because.push(("blocking-observer", vec![]));
+        suspects(case, sources, false, judgement);
+    } else if blocking {
+        judgement.certainty = Certainty::Exact;
+        judgement.trusted = true;
+    } else {
+        judgement.because.push(("asynchronous", vec![]));
+        if is_observer(reported) {
+            judgement.because.push(("observer", vec![]));
+        }
+        suspects(case, sources, false, judgement);
+    }
+    if judgement.certainty == Certainty::Exact
+        && matches!(root.kind.id.as_str(), "illegal-address" | "misaligned-address")
+    {
+        judgement.because.push(("bad-address", vec![]));
+    }
+}
+
+/// Was every launch of the failed process waited for? Proved by who put the variable in force, never by the text.
+fn blocking(case: &Case, evidence: &Evidence, judgement: &mut Judgement) -> bool {
+    let in_force = evidence.blocking || evidence.run.as_ref().is_some_and(|run| run.blocking);
+    if !in_force {
+        return false;
+    }
+    // Only the value 1 counts, and the process may have been given another one on its way.
+    if let Some(value) = case.root.launch_blocking.as_deref().filter(|value| *value != "1") {
+        judgement.because.push(("blocking-lost", vec![("value", value.to_owned())]));
+        return false;
+    }
+    judgement.because.push(("blocking", vec![]));
+    true
+}
+
+/// The trace is right, but what it shows is not what has to change.
+fn elsewhere(case: &Case, sources: &Sources, judgement: &mut Judgement) {
+    if case.root.kind.id != "anomaly-nan" {
+        judgement.because.push(("elsewhere", vec![]));
+    } else if let Some(spot) = deepest_forward(case, sources) {
+        // Anomaly mode checks each backward function as it runs and recorded where its forward call was made.
+        judgement.because.push(("forward-trace", vec![("function", case.forward_function.clone())]));
+        judgement.place = Some(spot.place(sources));
+        judgement.certainty = Certainty::Exact;
+    } else {
+        judgement.because.push(("backward", vec![]));
+        judgement.missing.push(("missing-forward-trace", vec![]));
+    }
+}
+
+fn of_jax(case: &Case, sources: &Sources, judgement: &mut Judgement) {
+    judgement.because.push(("jax", vec![]));
+    if let Some(frame) = jax::operation(&case.root.headline()) {
+        judgement.because.push(("jax-operation", vec![]));
+        judgement.candidates.extend(judgement.place.take());
+        judgement.place = Some(Spot::of_text(&frame).place(sources));
+        judgement.certainty = Certainty::Likely;
+    }
+}
+
+fn deepest_forward<'a>(case: &'a Case, sources: &Sources) -> Option<&'a Spot> {
+    case.forward.iter().rev().find(|spot| spot.is_user(sources))
+}
+
+/// Lines that could have launched the failed kernel, read from the sources. They never make a verdict exact; where the
+/// trace stands for something (`keep`), only a strong suspect moves the place.
+fn suspects(_case: &Case, _sources: &Sources, _keep: bool, _judgement: &mut Judgement) {}
+
+fn say_assertion(case: &Case, judgement: &mut Judgement) {
+    let Some((line, _)) = case.asserts.first() else { return };
+    let condition = line.condition.clone();
+    judgement.because.push(match &line.kernel {
+        Some(kernel) => ("assert-kernel", vec![("kernel", kernel.clone()), ("condition", condition)]),
+        None => ("assert", vec![("condition", condition)]),
+    });
+    if let Some(values) = &line.values {
+        judgement.because.push(("assert-values", vec![("values", values.clone())]));
+    }
+    if let Some(exception) = case.root.link().filter(|link| !link.type_name.is_empty() && case.noticed) {
+        let first = exception.headline().lines().next().unwrap_or("").to_owned();
+        judgement.because.push(("overridden", vec![("exception", first)]));
+    }
+}
+
+fn say_the_rest(
+    case: &Case,
+    evidence: &Evidence,
+    reported: Option<&Spot>,
+    sources: &Sources,
+    judgement: &mut Judgement,
+) {
+    if let Some(spot) = reported.filter(|spot| spot.has_changed(sources)) {
+        judgement.because.push(("source-changed", vec![("file", spot.file.clone())]));
+        judgement.certainty = judgement.certainty.max(Certainty::Likely);
+    }
+    if let Some(rank) = case.root.rank {
+        judgement.because.push(("rank", vec![("rank", rank.to_string())]));
+    }
+    if case.root.survived {
+        judgement.because.push(("survived", vec![]));
+    }
+    if reported.is_none() {
+        judgement.missing.push(("missing-user-frame", vec![]));
+    }
+    if evidence.run.is_some() && evidence.processes.is_empty() {
+        judgement.missing.push(("missing-hook", vec![]));
+    }
+}

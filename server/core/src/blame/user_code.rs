@@ -1,0 +1,113 @@
+//! Whose code a frame is, and where it lies on this machine.
+
+use crate::catalog::facts;
+use crate::event::EventFrame;
+use crate::parse;
+use crate::source::Sources;
+use crate::verdict::{Frame, Place};
+
+/// A frame with what the hook knows beyond the text.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Spot {
+    pub file: String,
+    path: Option<String>,
+    pub line: u32,
+    pub function: Option<String>,
+    /// The line's text without its indentation.
+    pub source: Option<String>,
+    /// 1-based code points, the end excluded.
+    columns: Option<(u32, u32)>,
+    /// Code points from the start of `source`: how far the line is indented, only the file tells.
+    carets: Option<(u32, u32)>,
+}
+
+impl Spot {
+    pub fn of_text(frame: &parse::Frame) -> Self {
+        Self {
+            file: frame.file.clone(),
+            line: frame.line,
+            function: frame.function.clone(),
+            source: frame.source.clone(),
+            carets: frame.carets,
+            ..Self::default()
+        }
+    }
+
+    pub fn of_event(frame: &EventFrame) -> Self {
+        let ends_here = frame.end_line.is_none_or(|end| end == frame.line);
+        Self {
+            file: frame.file.clone(),
+            path: frame.path.clone(),
+            line: frame.line,
+            function: Some(frame.function.clone()),
+            source: frame.source.as_deref().map(|source| source.trim().to_owned()),
+            columns: frame.column.zip(frame.end_column.filter(|_| ends_here)),
+            carets: None,
+        }
+    }
+
+    /// The user's own code, as against a library's or the interpreter's.
+    ///
+    /// What lies under a folder that the user named is the user's, unless an installer put it there: a virtual
+    /// environment inside the workspace holds libraries.
+    pub fn is_user(&self, sources: &Sources) -> bool {
+        let found = sources.get(&self.file).map(|source| source.path.as_str());
+        for name in [found, self.path.as_deref(), Some(self.file.as_str())].into_iter().flatten() {
+            let name = name.replace('\\', "/");
+            if let Some(rest) = sources.roots().iter().find_map(|root| below(&name, &root.replace('\\', "/"))) {
+                return !facts().is_installed(&rest);
+            }
+        }
+        // `python -c` compiles `<string>`, and so do dataclasses and namedtuples, but not at module level.
+        if self.file == "<string>" {
+            return self.function.as_deref() == Some("<module>");
+        }
+        !facts().is_library(&self.file.replace('\\', "/"))
+    }
+
+    pub fn frame(&self, sources: &Sources) -> Frame {
+        let columns = self.columns(sources);
+        Frame {
+            file: self.file.clone(),
+            path: sources.get(&self.file).map(|source| source.path.clone()).or_else(|| self.path.clone()),
+            line: self.line,
+            column: columns.map(|(start, _)| start),
+            end_column: columns.map(|(_, end)| end),
+            function: self.function.clone(),
+            user: self.is_user(sources),
+        }
+    }
+
+    pub fn place(&self, sources: &Sources) -> Place {
+        let Frame { file, path, line, column, end_column, function, .. } = self.frame(sources);
+        Place { file, path, line, column, end_column, function }
+    }
+
+    /// Has the file on this machine another line there than the evidence quotes?
+    pub fn has_changed(&self, sources: &Sources) -> bool {
+        let (Some(quoted), Some(source)) = (self.source.as_deref(), sources.get(&self.file)) else { return false };
+        // The text quotes the first line of a statement; an older Python, or rich, may have cut it.
+        line_of(&source.text, self.line).is_none_or(|now| !now.trim().starts_with(quoted.trim_end_matches('…')))
+    }
+
+    fn columns(&self, sources: &Sources) -> Option<(u32, u32)> {
+        if self.columns.is_some() {
+            return self.columns;
+        }
+        let (start, end) = self.carets?;
+        let now = line_of(&sources.get(&self.file)?.text, self.line)?;
+        let indent = now.chars().take_while(|character| character.is_whitespace()).count() as u32;
+        (self.source.as_deref() == Some(now.trim())).then(|| (indent + start + 1, indent + end + 1))
+    }
+}
+
+/// The path below a folder, with its leading slash.
+fn below(path: &str, root: &str) -> Option<String> {
+    let root = root.trim_end_matches('/');
+    let rest = path.strip_prefix(root)?;
+    (!root.is_empty() && rest.starts_with('/')).then(|| rest.to_owned())
+}
+
+fn line_of(text: &str, line: u32) -> Option<&str> {
+    text.lines().nth(line.checked_sub(1)? as usize)
+}

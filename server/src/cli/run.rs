@@ -1,0 +1,179 @@
+//! `cublame run`: a program in a mode, its streams, signals and exit code untouched, and the verdict at a failure.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use cublame_core::catalog::Texts;
+use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block};
+use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
+
+use crate::os::processes;
+use crate::render::terminal;
+use crate::session::folder::RunFolder;
+use crate::session::mode::{Wishes, resolve_mode};
+use crate::session::place::Surroundings;
+use crate::session::supervise::{Job, NotStarted, Ran, supervise};
+use crate::session::verdict::{Concluded, conclude, write_copy};
+use crate::session::{facts, index, retention};
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// off or blocking (else CUBLAME_MODE, else the workspace's .cublame/mode)
+    #[arg(long, value_name = "MODE")]
+    mode: Option<Mode>,
+    /// Write the report (JSON) to this file as well
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
+    command: Vec<OsString>,
+}
+
+/// Whatever fails before the child starts; as with docker and timeout.
+pub const OWN_FAILURE: u8 = 125;
+
+/// Returns the child's exit code, or 125 to 127 when it never started.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let surroundings = Surroundings::of_this_process();
+    let wishes = Wishes::read(arguments.mode, &surroundings.project_folder(|path| path.exists()));
+    let (mode, mut notes) = resolve_mode(&wishes);
+    let folder = match RunFolder::create(&surroundings, SystemTime::now()) {
+        Ok(created) => {
+            notes.extend(created.notes);
+            Some(created.folder)
+        }
+        Err(error) => {
+            notes.push(format!("no report will be written: {error}"));
+            None
+        }
+    };
+    let env = environment(mode, folder.as_ref(), &mut notes);
+    notes.iter().for_each(|note| say(note));
+
+    let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, folder.as_ref());
+    let mut unwritten = Vec::new();
+    let job = Job { argv: &arguments.command, env: &env, run: folder.as_ref().map(RunFolder::path) };
+    let outcome = supervise(&job, |child| {
+        facts.child = Some(child);
+        unwritten = record_start(folder.as_ref(), &surroundings, &facts);
+    });
+    let ran = match outcome {
+        Ok(ran) => ran,
+        Err(NotStarted { code, error }) => {
+            // An empty run explains nothing; where it cannot be deleted, retention tries again.
+            folder.map(RunFolder::delete);
+            say(&error.to_string());
+            return ExitCode::from(code);
+        }
+    };
+    let ran = Ran { partial: unwritten.into_iter().chain(ran.partial).collect(), ..ran };
+    let exit = ran.exit;
+    let texts = Texts::get(super::language_of_the_environment());
+    let mut concluded = conclude(folder.as_ref(), facts, ran, texts);
+    if let Some(file) = &arguments.report
+        && let Err(failure) = write_copy(&concluded.report, file)
+    {
+        concluded.report.partial.push(format!("{} could not be written: {failure}.", file.display()));
+    }
+    tell(&concluded);
+    if let Some(folder) = &folder {
+        retention::apply(folder.siblings(), retention::LIMITS).iter().for_each(|failure| say(failure));
+    }
+    ExitCode::from(exit_code(exit))
+}
+
+/// The child's own code, or 128+N after signal N, as shells count.
+fn exit_code(exit: Exit) -> u8 {
+    let code = exit.code.or_else(|| exit.signal.map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(OWN_FAILURE)
+}
+
+fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<String>) -> EnvBlock {
+    let mut current = BTreeMap::new();
+    let mut unreadable = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        match (name.into_string(), value.into_string()) {
+            (Ok(name), Ok(value)) => {
+                current.insert(name, value);
+            }
+            (Ok(name), Err(_)) => unreadable.push(name),
+            (Err(_), _) => {}
+        }
+    }
+    let path = |path: &Path| path.to_str().map(str::to_owned);
+    let mut hook = hook_folder().as_deref().and_then(path);
+    if let Some(name) = unreadable.iter().find(|name| ["PYTHONPATH", "PYTEST_PLUGINS"].contains(&name.as_str())) {
+        notes.push(format!("{name} is not UTF-8 and stays as it is, so Python exceptions are read from the output."));
+        hook = None;
+    }
+    let run = folder.and_then(|folder| path(folder.path()));
+    let block = env_block(mode, Os::HERE, &Machine { hook, tracer: None, run }, &current);
+    notes.extend(block.left_out.iter().map(|left| format!("{} is not set: {}.", left.name, left.why)));
+    block
+}
+
+/// The folder of the Python hook. None: exceptions are read from the output alone.
+fn hook_folder() -> Option<PathBuf> {
+    None
+}
+
+fn facts_of_run(argv: &[OsString], cwd: &Path, mode: Mode, folder: Option<&RunFolder>) -> Run {
+    let text = |text: &OsString| text.to_string_lossy().into_owned();
+    Run {
+        schema: run::SCHEMA,
+        id: folder.map(|folder| folder.id().to_owned()).unwrap_or_default(),
+        watch: Watch::Supervised,
+        mode,
+        argv: argv.iter().map(text).collect(),
+        cwd: cwd.to_string_lossy().into_owned(),
+        entry: facts::entry(argv, cwd).map(|entry| entry.to_string_lossy().into_owned()),
+        started: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+        host: processes::host_name(),
+        runner: Some(processes::this_process()),
+        child: None::<ProcessId>,
+        blocking: mode == Mode::Blocking,
+        env: facts::recorded_variables(std::env::vars_os()),
+    }
+}
+
+/// After the child's start, which it must not delay. Returns what could not be written.
+fn record_start(folder: Option<&RunFolder>, surroundings: &Surroundings, facts: &Run) -> Vec<String> {
+    let Some(folder) = folder else { return Vec::new() };
+    let mut unwritten = Vec::new();
+    if let Err(failure) = folder.write_run(facts) {
+        unwritten.push(format!("run.json could not be written: {failure}."));
+    }
+    if let Some(state) = surroundings.state_folder() {
+        let (run, cwd) = (folder.path().to_owned(), surroundings.cwd.clone());
+        // Only editors that watch another folder miss it.
+        index::append(&state, &index::Entry { run, cwd, started: facts.started }).ok();
+    }
+    unwritten
+}
+
+/// The verdicts at a failure, and what the report lacks. A success of which everything was kept says nothing.
+fn tell(concluded: &Concluded) {
+    let Concluded { report, judged } = concluded;
+    let failed = !report.exit.success() || judged.verdicts.iter().any(|verdict| verdict.fatal);
+    if failed && !judged.verdicts.is_empty() {
+        let text = terminal::render(&judged.verdicts, &judged.sources, terminal::Style::of_stderr());
+        write_to_stderr(&text);
+    }
+    if !report.partial.is_empty() {
+        say(&format!("the report is partial.\n  {}", report.partial.join("\n  ")));
+    }
+}
+
+fn say(text: &str) {
+    write_to_stderr(&format!("cublame: {text}\n"));
+}
+
+/// A closed stderr is no reason to fail.
+fn write_to_stderr(text: &str) {
+    std::io::stderr().write_all(text.as_bytes()).ok();
+}

@@ -1,0 +1,55 @@
+//! What a run that has ended says: its evidence judged, its files written.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cublame_core::Evidence;
+use cublame_core::catalog::Texts;
+use cublame_core::run::{self, Report, Run};
+
+use super::folder::RunFolder;
+use super::supervise::Ran;
+use crate::sources::{Judged, judge};
+
+/// The report of a run, and what its rendering needs beside it.
+pub struct Concluded {
+    pub report: Report,
+    pub judged: Judged,
+}
+
+/// Judges the run and writes `log.jsonl` and `report.json`. What cannot be written is said in the report's `partial`.
+pub fn conclude(folder: Option<&RunFolder>, run: Run, ran: Ran, texts: &Texts) -> Concluded {
+    let Ran { exit, recorded, mut partial } = ran;
+    let mut evidence = folder.map(RunFolder::evidence).unwrap_or_default();
+    match recorded {
+        Some(recorded) => {
+            if recorded.lost > 0 {
+                let megabytes = recorded.lost.div_ceil(1 << 20);
+                partial.push(format!(
+                    "{megabytes} MB of output came faster than it could be read, and the log is without it."
+                ));
+            }
+            if let Some(Err(failure)) = folder.map(|folder| folder.write_log(&recorded.log)) {
+                partial.push(format!("log.jsonl could not be written: {failure}."));
+            }
+            evidence.log = Some(recorded.log);
+        }
+        None => partial.push("The output could not be condensed and is not in the report.".to_owned()),
+    }
+    let (id, cwd) = (run.id.clone(), PathBuf::from(&run.cwd));
+    let evidence = Evidence { exit: Some(exit), blocking: run.blocking, run: Some(run), ..evidence };
+    let judged = judge(&evidence, &[], Some(&cwd), texts);
+
+    let finished = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let mut report =
+        Report { schema: run::SCHEMA, run: id, finished, exit, partial, verdicts: judged.verdicts.clone() };
+    if let Some(Err(failure)) = folder.map(|folder| folder.write_report(&report)) {
+        report.partial.push(format!("report.json could not be written: {failure}."));
+    }
+    Concluded { report, judged }
+}
+
+/// Writes the report once more, where `--report` asks for it.
+pub fn write_copy(report: &Report, file: &Path) -> std::io::Result<()> {
+    std::fs::write(file, serde_json::to_string_pretty(report)? + "\n")
+}
