@@ -1,9 +1,10 @@
 //! The command line: one file a subcommand, each with its arguments and a `main` that returns the exit code.
 
 mod explain;
-mod run;
 mod lsp;
+mod run;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,6 +15,7 @@ use cublame_core::run::ProcessId;
 
 use crate::error::{Error, Result};
 use crate::session::{guardian, relay};
+use crate::world::starting;
 
 #[derive(Debug, Parser)]
 #[command(name = "cublame", version, about = "cuBLAS multiplies; cuBLAME says which line broke", max_term_width = 100)]
@@ -32,6 +34,11 @@ enum Command {
     Guardian { runner: u32, start: u64, run: Option<PathBuf> },
     #[command(name = relay::SUBCOMMAND, hide = true)]
     Relay,
+    #[command(name = starting::IN_NEW_SESSION, hide = true)]
+    InNewSession {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
 }
@@ -51,6 +58,7 @@ pub fn main() -> ExitCode {
             relay::main();
             Ok(ExitCode::SUCCESS)
         }
+        Command::InNewSession { words } => Err(starting::in_new_session(words)),
         Command::Lsp(arguments) => lsp::main(arguments),
     };
     outcome.unwrap_or_else(|error| {

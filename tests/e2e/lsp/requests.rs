@@ -212,7 +212,7 @@ fn sample_params() -> Value {
     json!({
         "textDocument": { "uri": "file:///home/dev/proj/a.py" }, "position": position, "positions": [position],
         "range": range, "context": {
-            "diagnostics": [], "triggerKind": 1, "includeDeclaration": false, "frameId": 1, "stoppedLocation": range },
+            "diagnostics": [], "triggerKind": 1, "isRetrigger": false, "includeDeclaration": false, "frameId": 1, "stoppedLocation": range },
         "query": "", "options": { "tabSize": 4, "insertSpaces": true }, "ch": "x", "newName": "y",
         "command": "cublame.copyReport", "arguments": []
     })
