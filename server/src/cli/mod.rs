@@ -6,6 +6,7 @@ mod explain;
 mod lsp;
 mod run;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,6 +17,7 @@ use cublame_core::run::ProcessId;
 
 use crate::error::{Error, Result};
 use crate::session::{guardian, relay};
+use crate::world::starting;
 
 #[derive(Debug, Parser)]
 #[command(name = "cublame", version, about = "cuBLAS multiplies; cuBLAME says which line broke", max_term_width = 100)]
@@ -38,6 +40,11 @@ enum Command {
     Configure(configure::Arguments),
     /// Print a mode's variables for a shell
     Env(env::Arguments),
+    #[command(name = starting::IN_NEW_SESSION, hide = true)]
+    InNewSession {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
 }
@@ -59,6 +66,7 @@ pub fn main() -> ExitCode {
         }
         Command::Configure(arguments) => configure::main(arguments),
         Command::Env(arguments) => env::main(arguments),
+        Command::InNewSession { words } => Err(starting::in_new_session(words)),
         Command::Lsp(arguments) => lsp::main(arguments),
     };
     outcome.unwrap_or_else(|error| {
