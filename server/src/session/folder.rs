@@ -368,13 +368,8 @@ fn ignore_in_git(folder: &Path, runs: &Path) -> io::Result<()> {
     let ours = folder.file_name().is_some_and(|name| name == FOLDER);
     let ignore = if ours { folder } else { runs }.join(".gitignore");
     match OpenOptions::new().write(true).create_new(true).open(&ignore) {
-        Ok(mut file) => {
-            let text = b"# Written by cublame: what it records stays out of the repository.\n*\n";
-            // An empty file left by a full disk would be taken for a finished one for ever.
-            file.write_all(text).inspect_err(|_| drop(fs::remove_file(&ignore)))
-        }
-    match OpenOptions::new().write(true).create_new(true).open(ignore) {
-        Ok(mut file) => file.write_all(IGNORE_ALL.as_bytes()),
+        // An empty file left by a full disk would be taken for a finished one for ever.
+        Ok(mut file) => file.write_all(IGNORE_ALL.as_bytes()).inspect_err(|_| drop(fs::remove_file(&ignore))),
         Err(failure) if failure.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(failure) => Err(failure),
     }
