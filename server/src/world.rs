@@ -21,7 +21,7 @@ mod watching;
 
 use finding::Finding;
 use orders::{Order, Refusal, Then};
-use standing::{KnownRun, Outcome};
+use standing::KnownRun;
 use survey::{FileTexts, Plan, Stamp, Survey, Surveyed};
 use watching::Watching;
 
@@ -334,12 +334,12 @@ impl<E: Editor> World<E> {
             }
             self.runs.insert(folder, (stamp, surveyed));
         }
-        let live =
-            self.known_runs().filter(|run| run.outcome == Outcome::Running).map(|run| run.folder.clone()).collect();
-        self.watching.watch(&survey.runs_folders, &self.roots, live);
         if changed {
             self.recompute();
         }
+        // What changed before a watch was set is found by one more look.
+        let watched = survey.unreported.into_iter().chain(self.folders_shown());
+        let again = self.watching.watch(&survey.runs_folders, &self.roots, watched.collect()) || again;
         if again {
             self.look();
         }
@@ -354,6 +354,13 @@ impl<E: Editor> World<E> {
                 self.gone.insert((finding.run.clone(), finding.index));
             }
         }
+    }
+
+    /// The folders of the runs that are shown: one may be dismissed by another server.
+    fn folders_shown(&self) -> BTreeSet<PathBuf> {
+        let shown: HashSet<&str> = self.shown.values().flat_map(|it| it.iter()).map(|it| it.run.as_str()).collect();
+        let runs = self.known_runs().filter(|run| run.folder.is_absolute() && shown.contains(run.run.id.as_str()));
+        runs.map(|run| run.folder.clone()).collect()
     }
 
     fn known_runs(&self) -> impl Iterator<Item = &KnownRun> {

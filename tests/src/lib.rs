@@ -1,1 +1,9 @@
-//! What the end-to-end tests share: the binary under test, temporary projects, a JSON-RPC client.
+//! What the end-to-end tests share: temporary projects, runs that failed in them, a client of the language server.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on says so and stops")]
+
+pub mod client;
+pub mod project;
+
+pub use client::TestServer;
+pub use project::Project;

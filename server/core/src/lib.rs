@@ -24,6 +24,8 @@ pub mod suspects;
 
 pub mod catalog;
 
+pub mod advice;
+
 pub mod config;
 pub mod mode;
 

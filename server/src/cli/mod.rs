@@ -1,9 +1,12 @@
 //! The command line: one file a subcommand, each with its arguments and a `main` that returns the exit code.
 
+mod configure;
+mod env;
 mod explain;
-mod run;
 mod lsp;
+mod run;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,6 +17,7 @@ use cublame_core::run::ProcessId;
 
 use crate::error::{Error, Result};
 use crate::session::{guardian, relay};
+use crate::world::starting;
 
 #[derive(Debug, Parser)]
 #[command(name = "cublame", version, about = "cuBLAS multiplies; cuBLAME says which line broke", max_term_width = 100)]
@@ -32,6 +36,15 @@ enum Command {
     Guardian { runner: u32, start: u64, run: Option<PathBuf> },
     #[command(name = relay::SUBCOMMAND, hide = true)]
     Relay,
+    /// Write run configurations for VS Code, PyCharm, your shell or a notebook
+    Configure(configure::Arguments),
+    /// Print a mode's variables for a shell
+    Env(env::Arguments),
+    #[command(name = starting::IN_NEW_SESSION, hide = true)]
+    InNewSession {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
 }
@@ -51,6 +64,9 @@ pub fn main() -> ExitCode {
             relay::main();
             Ok(ExitCode::SUCCESS)
         }
+        Command::Configure(arguments) => configure::main(arguments),
+        Command::Env(arguments) => env::main(arguments),
+        Command::InNewSession { words } => Err(starting::in_new_session(words)),
         Command::Lsp(arguments) => lsp::main(arguments),
     };
     outcome.unwrap_or_else(|error| {

@@ -1,4 +1,5 @@
-//! The service with a guard round every handler: one that panics costs its own answer, never the server.
+//! The service with a guard round every handler: one that panics costs its own answer, never the server, and each takes
+//! its first step in the order of the messages.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,10 +43,16 @@ where
             Ok(handler) => handler,
             Err(panic) => return futures::future::ready(Ok(apology(&method, id, panic.as_ref()))).boxed(),
         };
-        AssertUnwindSafe(handler)
+        let mut handler = AssertUnwindSafe(handler)
             .catch_unwind()
             .map(move |outcome| outcome.unwrap_or_else(|panic| Ok(apology(&method, id, panic.as_ref()))))
-            .boxed()
+            .boxed();
+        // The first step is taken here and now, not when the framework gets round to it. So what a message changes is
+        // changed before the next one is looked at, even when a client sends `initialize` and the rest in one breath.
+        match (&mut handler).now_or_never() {
+            Some(outcome) => futures::future::ready(outcome).boxed(),
+            None => handler,
+        }
     }
 }
 

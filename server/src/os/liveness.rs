@@ -6,8 +6,7 @@ use std::time::Duration;
 /// its absence says nothing.
 pub fn ended(pid: u32) -> Option<impl Future<Output = ()> + Send + 'static> {
     let process = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
-    let visible = answers(process);
-    visible.then(|| async move {
+    answers(process).then_some(async move {
         let mut look = tokio::time::interval(Duration::from_millis(400));
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let started = super::processes::identify(pid);

@@ -1,14 +1,17 @@
 //! Runs that the server starts, and how they are stopped. Closing the editor never ends a training.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use cublame_core::mode::Mode;
 use cublame_core::run::{ProcessId, Run, Watch};
 
 use super::standing::{KnownRun, Outcome};
 use super::{Editor, Event, Level, Progress, World};
+use crate::error::Error;
 use crate::os::processes;
 
 /// What is to be run.
@@ -48,6 +51,18 @@ impl Start {
 /// The first word of a command line that makes the rest of it run in a session of its own: a run that the server starts
 /// is not of the editor's terminal, and no signal to the editor's group reaches it.
 pub const IN_NEW_SESSION: &str = "in-new-session";
+
+/// Becomes this program with these words, in a session of its own. It returns only when that cannot be done.
+pub fn in_new_session(words: &[OsString]) -> Error {
+    // A process that leads its group already is the only one refused, and that one is alone already.
+    rustix::process::setsid().ok();
+    match std::env::current_exe() {
+        Ok(cublame) => {
+            Error::internal("the run could not be started").because(Command::new(cublame).args(words).exec())
+        }
+        Err(failure) => Error::environment("the path of this program cannot be read").because(failure),
+    }
+}
 
 impl<E: Editor> World<E> {
     /// Starts a run, in a terminal of the editor's where it has one. The number of the child, where it is ours.

@@ -43,6 +43,8 @@ pub struct Survey {
     pub runs_folders: BTreeSet<PathBuf>,
     /// All run folders that are there now.
     pub present: BTreeSet<PathBuf>,
+    /// Those that may still get a report.
+    pub unreported: Vec<PathBuf>,
     /// Those that are new or have changed. None: it is of no concern to this workspace.
     pub changed: Vec<(PathBuf, Stamp, Option<Surveyed>)>,
     /// Whole sentences about what could not be read.
@@ -92,6 +94,9 @@ pub fn survey(plan: &Plan) -> Survey {
             continue;
         }
         let stamp = stamp(&folder);
+        if stamp.report.is_none() {
+            survey.unreported.push(path.clone());
+        }
         if plan.seen.get(&path) == Some(&stamp) {
             continue;
         }

@@ -28,24 +28,26 @@ impl Watching {
         Self { watcher, watched: BTreeSet::new() }
     }
 
-    /// Watches the folders of runs or the `.cublame` above them, the roots, where one may appear, and the folders of runs
-    /// that have not ended.
-    pub fn watch(&mut self, runs_folders: &BTreeSet<PathBuf>, roots: &[PathBuf], live_runs: Vec<PathBuf>) {
+    /// Watches the folders of runs or the `.cublame` above them, the roots, where one may appear, and these run
+    /// folders. Is anything watched that was not before?
+    pub fn watch(&mut self, runs_folders: &BTreeSet<PathBuf>, roots: &[PathBuf], runs: Vec<PathBuf>) -> bool {
+        let Some(watcher) = &mut self.watcher else { return false };
         let existing = runs_folders.iter().filter_map(|runs| runs.ancestors().take(2).find(|folder| folder.is_dir()));
-        let wanted: BTreeSet<PathBuf> =
-            existing.map(Path::to_owned).chain(roots.iter().cloned()).chain(live_runs).collect();
-        let Some(watcher) = &mut self.watcher else { return };
+        let wanted: BTreeSet<PathBuf> = existing.map(Path::to_owned).chain(roots.iter().cloned()).chain(runs).collect();
         for gone in self.watched.difference(&wanted) {
             // A folder that was removed took its watch with it.
             watcher.unwatch(gone).ok();
         }
+        self.watched.retain(|folder| wanted.contains(folder));
         // What cannot be watched, for want of watches or of rights, is seen at the next look.
-        self.watched = wanted
+        let new: Vec<PathBuf> = wanted
             .into_iter()
-            .filter(|folder| {
-                self.watched.contains(folder) || watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
-            })
+            .filter(|folder| !self.watched.contains(folder))
+            .filter(|folder| watcher.watch(folder, RecursiveMode::NonRecursive).is_ok())
             .collect();
+        let any = !new.is_empty();
+        self.watched.extend(new);
+        any
     }
 }
 

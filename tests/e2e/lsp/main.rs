@@ -1,0 +1,10 @@
+//! The language server as its clients see it.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on says so and stops")]
+
+mod clients;
+mod life;
+mod orders;
+mod protocol;
+mod requests;
+mod rules;

@@ -1,0 +1,286 @@
+//! The commands, on the real binary: runs that are started, outlive the server, and are stopped.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cublame::session::folder::{RunFolder, State, Stored};
+use cublame_core::mode::Mode;
+use cublame_core::run::{Exit, Report};
+use cublame_tests::client::{able, uri};
+use cublame_tests::{Project, TestServer};
+use serde_json::{Value, json};
+use tower_lsp::ls_types::notification::{Progress, ShowMessage};
+use tower_lsp::ls_types::request::{ShowDocument, ShowMessageRequest, WorkDoneProgressCreate};
+use tower_lsp::ls_types::{ProgressParamsValue, WorkDoneProgress};
+
+/// Fails as a program with a bad index does, without a GPU.
+const FAILS: &str = r#"import sys
+def forward():
+    raise RuntimeError("CUDA error: device-side assert triggered\nCUDA kernel errors might be asynchronously reported "
+                       "at some other API call, so the stacktrace below might be incorrect.\n")
+if __name__ == "__main__":
+    forward()  # @fault
+"#;
+
+/// Waits until it is told to go on, by a file beside it.
+const WAITS: &str = r#"import os, time
+here = os.path.dirname(os.path.abspath(__file__))
+open(os.path.join(here, "started"), "w").close()
+while not os.path.exists(os.path.join(here, "go")):
+    time.sleep(0.02)
+"#;
+
+fn started(project: &Project) -> TestServer {
+    let mut server = silent(project);
+    server.initialize(able(project));
+    server
+}
+
+fn silent(project: &Project) -> TestServer {
+    TestServer::binary(project, Path::new(env!("CARGO_BIN_EXE_cublame-under-test")), &["lsp"])
+}
+
+fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The report of the newest run that has one.
+fn newest_report(project: &Project) -> Option<(RunFolder, Report)> {
+    let runs = RunFolder::list(&project.path(".cublame/runs"));
+    runs.into_iter().find_map(|run| match run.report() {
+        Stored::Whole(report) => Some((run, report)),
+        Stored::Absent | Stored::Damaged(_) => None,
+    })
+}
+
+/// Answers the request for a bar, and returns its token and its title.
+fn bar_begins(server: &mut TestServer) -> (Value, String) {
+    let (id, create) = server.server_request::<WorkDoneProgressCreate>();
+    server.respond(id, json!(null));
+    let progress = server.notification::<Progress>();
+    let ProgressParamsValue::WorkDone(WorkDoneProgress::Begin(begin)) = progress.value else { panic!("{progress:?}") };
+    assert_eq!(begin.cancellable, Some(true));
+    (json!(create.token), begin.title)
+}
+
+fn bar_ends(server: &mut TestServer) {
+    let progress = server.notification::<Progress>();
+    assert!(matches!(progress.value, ProgressParamsValue::WorkDone(WorkDoneProgress::End(_))), "{progress:?}");
+}
+
+fn run(server: &mut TestServer, program: &Path) -> Option<Value> {
+    server.command("cublame.run", json!({ "uri": uri(program), "mode": "off" })).expect("an answer")
+}
+
+#[test]
+fn a_program_is_run_and_its_failure_is_shown() {
+    let project = Project::new(&[("train.py", FAILS)]);
+    let mut server = started(&project);
+    server.ignore("window/logMessage");
+    assert_eq!(run(&mut server, &project.path("train.py")), Some(json!({ "started": 1 })));
+    let (_, title) = bar_begins(&mut server);
+    assert!(title.ends_with("train.py"), "{title}");
+    let diagnostics = server.diagnostics(&project.path("train.py"));
+    assert_eq!(diagnostics.len(), 1);
+    bar_ends(&mut server);
+    let (_, report) = newest_report(&project).expect("a report");
+    assert_eq!(report.exit, Exit { code: Some(1), signal: None });
+}
+
+#[test]
+fn a_run_outlives_the_server_and_is_found_again_and_stopped() {
+    let project = Project::new(&[("wait.py", WAITS)]);
+    let mut first = started(&project);
+    first.ignore("window/logMessage");
+    run(&mut first, &project.path("wait.py"));
+    bar_begins(&mut first);
+    eventually("the program", || project.path("started").exists().then_some(()));
+    drop(first);
+    let folder = RunFolder::list(&project.path(".cublame/runs")).pop().expect("a run folder");
+    assert_eq!(folder.state(), State::Live);
+    let mut second = silent(&project);
+    let mut initialize = able(&project);
+    initialize["initializationOptions"] = json!({ "custom": ["cublame/runs"] });
+    second.initialize(initialize);
+    let runs = second.notification::<Runs>();
+    assert_eq!((runs.runs[0].id.as_str(), runs.runs[0].state.as_str()), (folder.id(), "running"));
+    let stopped = second.command("cublame.stop", json!({ "run": folder.id() })).expect("an answer");
+    assert_eq!(stopped, Some(json!({ "run": folder.id() })));
+    let ended = eventually("the end of the run", || folder.report().whole());
+    assert!(!ended.exit.success(), "{:?}", ended.exit);
+    assert_eq!(second.notification::<Runs>().runs[0].state, "interrupted");
+    let again = second.command("cublame.stop", json!({ "run": folder.id() })).expect_err("it has ended");
+    assert!(again.message.contains("is not running"), "{}", again.message);
+}
+
+#[test]
+fn cancelling_the_bar_stops_the_run() {
+    let project = Project::new(&[("wait.py", WAITS)]);
+    let mut server = started(&project);
+    server.ignore("window/logMessage");
+    run(&mut server, &project.path("wait.py"));
+    let (token, _) = bar_begins(&mut server);
+    eventually("the program", || project.path("started").exists().then_some(()));
+    server.send_raw(&json!({
+        "jsonrpc": "2.0", "method": "window/workDoneProgress/cancel", "params": { "token": token } }));
+    bar_ends(&mut server);
+    eventually("the report", || newest_report(&project));
+}
+
+#[test]
+fn a_rerun_shows_its_command_and_asks_once_for_always() {
+    let project = Project::new(&[("train.py", FAILS)]);
+    let train = project.path("train.py");
+    let mut server = started(&project);
+    let folder = project.ran(&project.failure("train.py"));
+    server.diagnostics(&train);
+    let rerun = json!({ "run": folder.id(), "mode": "blocking" });
+    server.command("cublame.rerun", rerun.clone()).expect("an answer");
+    let (id, asked) = server.server_request::<ShowMessageRequest>();
+    assert!(asked.message.contains("python3 train.py") && asked.message.contains("mode blocking"), "{}", asked.message);
+    // Nothing is run for a question that is turned down.
+    server.respond(id, json!(null));
+    server.command("cublame.rerun", rerun.clone()).expect("an answer");
+    let (id, asked) = server.server_request::<ShowMessageRequest>();
+    let choices = asked.actions.expect("choices");
+    server.respond(id, json!(choices[1]));
+    bar_begins(&mut server);
+    assert_eq!(server.diagnostics(&train).len(), 1);
+    bar_ends(&mut server);
+    let (newest, _) = newest_report(&project).expect("a report");
+    assert_eq!(newest.run().whole().map(|run| run.mode), Some(Mode::Blocking));
+    assert_eq!(
+        RunFolder::list(&project.path(".cublame/runs")).len(),
+        2,
+        "the question that was turned down ran nothing"
+    );
+    // It is remembered.
+    let again = server.command("cublame.rerun", json!({ "run": newest.id(), "mode": "blocking" })).expect("an answer");
+    assert_eq!(again, Some(json!({ "started": 2 })));
+    bar_begins(&mut server);
+    assert_eq!(server.diagnostics(&train).len(), 1);
+    bar_ends(&mut server);
+}
+
+#[test]
+fn a_terminal_of_the_editor_is_used_where_there_is_one() {
+    let project = Project::new(&[("train.py", FAILS)]);
+    let mut server = silent(&project);
+    server.ignore("window/logMessage");
+    let mut initialize = able(&project);
+    initialize["initializationOptions"] = json!({ "custom": ["cublame/runInTerminal"] });
+    server.initialize(initialize);
+    assert_eq!(run(&mut server, &project.path("train.py")), Some(json!({ "inTerminal": true })));
+    let asked = server.notification::<InTerminal>();
+    let words: Vec<&str> = asked.argv.iter().skip(1).map(String::as_str).collect();
+    assert_eq!(&words[..4], ["run", "--mode", "off", "--"]);
+    assert!(words.ends_with(&[project.path("train.py").to_str().expect("text")]), "{words:?}");
+    assert_eq!(asked.cwd, project.root().to_str().expect("text"));
+}
+
+#[test]
+fn the_mode_is_written_for_all_front_ends() {
+    let project = Project::new(&[]);
+    let mut server = started(&project);
+    server.command("cublame.setMode", json!({ "mode": "blocking" })).expect("an answer");
+    assert!(server.notification::<ShowMessage>().message.contains("mode blocking"));
+    assert_eq!(project.read(".cublame/mode"), "blocking\n");
+}
+
+#[test]
+fn a_report_is_shown_and_copied() {
+    let project = Project::new(&[("train.py", FAILS)]);
+    let mut server = started(&project);
+    let folder = project.ran(&project.failure("train.py"));
+    server.diagnostics(&project.path("train.py"));
+    server.command("cublame.openReport", json!({ "run": folder.id() })).expect("an answer");
+    let (id, shown) = server.server_request::<ShowDocument>();
+    server.respond(id, json!({ "success": true }));
+    let page = folder.path().join("report.md");
+    assert_eq!(shown.uri, uri(&page));
+    let text = std::fs::read_to_string(page).expect("the page");
+    assert!(text.starts_with("# cublame: index out of range"), "{text}");
+    // The newest failure, when none is named.
+    assert_eq!(server.command("cublame.copyReport", json!(null)).expect("an answer"), Some(json!(text)));
+}
+
+#[test]
+fn a_client_that_cannot_show_a_document_is_told_where_it_is() {
+    let project = Project::new(&[("train.py", FAILS)]);
+    let mut server = silent(&project);
+    server.initialize(json!({ "capabilities": {}, "rootUri": uri(project.root()) }));
+    let folder = project.ran(&project.failure("train.py"));
+    server.diagnostics(&project.path("train.py"));
+    server.command("cublame.openReport", json!({ "run": folder.id() })).expect("an answer");
+    let said = server.notification::<ShowMessage>().message;
+    assert!(said.ends_with("report.md") && said.contains(folder.id()), "{said}");
+}
+
+#[test]
+fn clearing_takes_everything_away_and_leaves_the_disk_alone() {
+    let project = Project::new(&[("train.py", FAILS)]);
+    let mut server = started(&project);
+    let folder = project.ran(&project.failure("train.py"));
+    server.diagnostics(&project.path("train.py"));
+    server.command("cublame.clear", json!(null)).expect("an answer");
+    assert_eq!(server.diagnostics(&project.path("train.py")), []);
+    assert!(!folder.dismissed());
+}
+
+#[test]
+fn a_pasted_log_is_shown_at_its_line_until_it_is_dismissed() {
+    let project = Project::new(&[("train.py", FAILS)]);
+    let train = project.path("train.py");
+    let line = project.fault_line("train.py");
+    let log = format!(
+        "Traceback (most recent call last):\n  File \"/cluster/job/train.py\", line {line}, in <module>\n    forward()\n\
+         RuntimeError: CUDA error: device-side assert triggered\n"
+    );
+    let mut server = started(&project);
+    server.command("cublame.explainText", json!({ "text": log })).expect("an answer");
+    let diagnostics = server.diagnostics(&train);
+    assert_eq!(diagnostics[0].range.start.line + 1, line);
+    assert!(server.notification::<ShowMessage>().message.contains("shown at its line"));
+    let data = diagnostics[0].data.clone().expect("data");
+    server.command("cublame.dismiss", json!({ "run": data["run"] })).expect("an answer");
+    assert_eq!(server.diagnostics(&train), []);
+    server.command("cublame.explainText", json!({ "text": "all is well\n" })).expect("an answer");
+    assert!(server.notification::<ShowMessage>().message.contains("Nothing in the log"));
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_one_sentence() {
+    let project = Project::new(&[]);
+    let mut server = started(&project);
+    for (command, argument, words) in [
+        ("cublame.rerun", json!({ "run": "20260101T000000.000Z-00000001" }), "no run of this workspace is called"),
+        ("cublame.dismiss", json!({ "run": "../../etc" }), "no run of this workspace is called"),
+        ("cublame.openReport", json!(null), "no run of this workspace has failed"),
+        ("cublame.stop", json!(null), "no run of this workspace is running"),
+        ("cublame.setMode", json!({ "mode": "fast" }), "`fast` is not a mode"),
+    ] {
+        let refused = server.command(command, argument).expect_err(command);
+        assert!(refused.message.contains(words), "{command}: {}", refused.message);
+    }
+}
+
+enum Runs {}
+
+impl tower_lsp::ls_types::notification::Notification for Runs {
+    type Params = cublame::lsp::RunsParams;
+    const METHOD: &'static str = "cublame/runs";
+}
+
+enum InTerminal {}
+
+impl tower_lsp::ls_types::notification::Notification for InTerminal {
+    type Params = cublame::lsp::RunInTerminal;
+    const METHOD: &'static str = "cublame/runInTerminal";
+}
