@@ -37,7 +37,8 @@ pub fn blame(evidence: &Evidence, sources: &Sources, texts: &Texts) -> Vec<Verdi
 /// The source files that `blame` would like to read and has not been answered for, by their names in the evidence.
 pub fn wanted(evidence: &Evidence, sources: &Sources) -> Vec<String> {
     let Some(case) = Case::of(evidence, sources) else { return Vec::new() };
-    let frames = case.root.links.iter().flat_map(|link| &link.spots).chain(&case.forward);
+    let failures = std::iter::once(&case.root).chain(case.in_other_threads());
+    let frames = failures.flat_map(|failure| &failure.links).flat_map(|link| &link.spots).chain(&case.forward);
     let mut names: BTreeSet<String> =
         frames.filter(|spot| spot.is_user(sources)).map(|spot| spot.file.clone()).collect();
     names.extend(case.judge(evidence, sources).wanted);
@@ -109,6 +110,16 @@ impl Case {
         });
         collateral.extend(later);
         Some(Self { root, noticed, asserts, forward, forward_function, survived: one_of_each(survived), collateral })
+    }
+
+    /// The same error in other threads: a dead context is found by all of them, in any order.
+    fn in_other_threads(&self) -> impl Iterator<Item = &Failure> {
+        self.collateral.iter().filter(|other| {
+            other.kind.id == self.root.kind.id
+                && other.told == Told::Exception
+                && other.rank == self.root.rank
+                && other.thread != self.root.thread
+        })
     }
 
     fn judge(&self, evidence: &Evidence, sources: &Sources) -> Judgement {

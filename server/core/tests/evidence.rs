@@ -332,6 +332,76 @@ fn the_workspace_is_user_code_but_not_what_was_installed_into_it() {
 }
 
 #[test]
+fn a_trace_that_only_passes_an_exception_on_is_not_exact() {
+    let worker = "  File \"/v/site-packages/torch/utils/data/_utils/collate.py\", line 9, in collate\n    return f(x)\nRuntimeError: CUDA error: invalid argument\n";
+    let parent = traceback(
+        &[
+            ("/p/train.py", 8, "main", "for batch in loader:"),
+            ("/v/site-packages/torch/_utils.py", 7, "reraise", "raise exception"),
+        ],
+        &format!(
+            "RuntimeError: Caught RuntimeError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n{worker}"
+        ),
+    );
+    let passed_on = verdicts(&of_text(&parent), &Sources::default()).remove(0);
+    assert_eq!((passed_on.certainty, passed_on.trace_trusted), (Certainty::Likely, false));
+    assert_eq!(passed_on.reported.unwrap().line, 8);
+
+    // The cause was caught inside the library function that the user's line called: one stack.
+    let call = ("/v/site-packages/lib/a.py", 30, "load", "return inner()");
+    let cause = traceback(
+        &[call, ("/v/site-packages/lib/b.py", 3, "inner", "raise")],
+        "RuntimeError: No CUDA GPUs are available",
+    );
+    let effect = traceback(&[("/p/train.py", 8, "main", "lib.load()"), call], "lib.LoadError: no");
+    let text = format!("{cause}\nThe above exception was the direct cause of the following exception:\n\n{effect}");
+    let one_stack = verdicts(&of_text(&text), &Sources::default()).remove(0);
+    assert_eq!((one_stack.kind.as_str(), one_stack.certainty), ("no-device", Certainty::Exact));
+}
+
+#[test]
+fn threads_that_share_a_dead_context_are_not_exact() {
+    let thread = |number: u32, line: u32, source: &str| {
+        let frames = [
+            ("/usr/lib/python3.12/threading.py", 1073, "_bootstrap_inner", "self.run()"),
+            ("/p/a.py", line, "work", source),
+        ];
+        format!("Exception in thread Thread-{number} (work):\n{}", traceback(&frames, ILLEGAL))
+    };
+    let two = blocking(&format!("{}{}", thread(1, 6, "y.add_(1)"), thread(4, 9, "z = kernel(x)")));
+    assert_eq!((two.certainty, two.trace_trusted), (Certainty::Likely, false));
+    let waiting = traceback(&[("/p/a.py", 13, "<module>", "torch.cuda.synchronize()")], ILLEGAL);
+    let one = blocking(&format!("{}{waiting}", thread(4, 9, "z = kernel(x)")));
+    assert_eq!((one.certainty, one.place.unwrap().line), (Certainty::Exact, 9));
+}
+
+#[test]
+fn an_unknown_cuda_error_is_not_trusted() {
+    let text =
+        traceback(&[("/p/a.py", 5, "step", "y = kernel(x)")], "RuntimeError: CUDA error: a failure of the year 2030");
+    let verdict = verdicts(&of_text(&text), &Sources::default()).remove(0);
+    assert_eq!(
+        (verdict.kind.as_str(), verdict.certainty, verdict.trace_trusted),
+        ("unrecognised", Certainty::Likely, false)
+    );
+    assert_eq!(blocking(&text).certainty, Certainty::Exact);
+}
+
+#[test]
+fn a_variable_set_too_late_is_found_in_the_source() {
+    let text = traceback(
+        &[("/p/a.py", 6, "<module>", "x = torch.randn(1).cuda()")],
+        "RuntimeError: config[i] == get()->name() INTERNAL ASSERT FAILED at \"CUDACachingAllocator.cpp\":644, please report a bug to PyTorch. Allocator backend parsed at runtime != allocator backend parsed at load time",
+    );
+    let source = "import os\nimport torch\n\nos.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'backend:cudaMallocAsync'\n\nx = torch.randn(1).cuda()\n";
+    let mut sources = Sources::default();
+    sources.insert("/p/a.py", Some(Source { path: "/p/a.py".to_owned(), text: source.into() }));
+    let verdict = verdicts(&of_text(&text), &sources).remove(0);
+    assert_eq!((verdict.certainty, verdict.place.unwrap().line), (Certainty::Likely, 4));
+    assert_eq!(verdict.reported.unwrap().line, 6);
+}
+
+#[test]
 fn the_sanitizer_is_exact() {
     let text = "========= COMPUTE-SANITIZER\n========= Invalid __global__ write of size 8 bytes\n=========     at k_misaligned(float *)+0x70 in ext.cu:6\n=========     by thread (0,0,0) in block (0,0,0)\n=========     Access to 0x7f8232800004 is misaligned\n=========     Saved host backtrace up to driver entry point at kernel launch time\n=========         Host Frame: misaligned(at::Tensor) [0xc39e4] in cbl_ext.so\n=========         Host Frame: run_kernel in ext_misaligned.py:3\n=========         Host Frame: <module> in ext_misaligned.py:5\n========= \n";
     let verdict = verdicts(&of_text(text), &Sources::default()).remove(0);

@@ -20,6 +20,8 @@ pub struct Failure {
     /// The link that the kind was read from.
     pub root: usize,
     pub rank: Option<u32>,
+    /// The thread that raised it, None for the main one as far as is known.
+    pub thread: Option<String>,
     /// TORCHELASTIC_RESTART_COUNT of its process.
     pub restart: u32,
     pub told: Told,
@@ -64,19 +66,31 @@ impl Default for Failure {
 }
 
 impl Failure {
-    /// The deepest frame of the user's own code: of the link that the kind was read from, else of the nearest after it.
+    /// The deepest frame of the user's own code.
     pub fn reported(&self, sources: &Sources) -> Option<&Spot> {
-        let after = self.links.get(self.root..).unwrap_or_default();
-        let before = self.links.get(..self.root).unwrap_or_default();
-        after.iter().chain(before).find_map(|link| link.spots.iter().rev().find(|spot| spot.is_user(sources)))
+        self.spots(sources).iter().rev().find(|spot| spot.is_user(sources))
     }
 
-    /// The frames of the link that the reported place is in.
+    /// The frames of the link that the kind was read from, or of the nearest other that has one of the user's.
     pub fn spots(&self, sources: &Sources) -> &[Spot] {
+        self.telling(sources).map_or(&[], |link| &link.spots)
+    }
+
+    /// Is the reported place in a trace that did not itself run into the failure? A parent shows where its worker's
+    /// exception arrived. A cause's own trace begins where it was caught, so the trace of the exception that followed
+    /// is the same stack when it holds that function too.
+    pub fn is_told_by_another(&self, sources: &Sources) -> bool {
+        let (Some(root), Some(telling)) = (self.link(), self.telling(sources)) else { return false };
+        let caught_in = root.spots.first().map(|spot| (&spot.file, &spot.function));
+        let same_stack = telling.spots.iter().any(|spot| Some((&spot.file, &spot.function)) == caught_in);
+        !std::ptr::eq(root, telling) && (root.relation == Some(Relation::Carried) || !same_stack)
+    }
+
+    fn telling(&self, sources: &Sources) -> Option<&Link> {
         let after = self.links.get(self.root..).unwrap_or_default();
         let before = self.links.get(..self.root).unwrap_or_default();
         let with_user = after.iter().chain(before).find(|link| link.spots.iter().any(|spot| spot.is_user(sources)));
-        with_user.or(self.links.get(self.root)).map_or(&[], |link| &link.spots)
+        with_user.or(self.link())
     }
 
     pub fn link(&self) -> Option<&Link> {
@@ -177,7 +191,7 @@ fn of_chain(chain: &Chain) -> Failure {
         relation: link.relation,
     });
     let told = if chain.finalizer { Told::Finalizer } else { Told::Exception };
-    of_links(links.collect(), told)
+    Failure { thread: chain.thread.clone(), ..of_links(links.collect(), told) }
 }
 
 /// The first link that the catalogue knows is the root; of unknown ones the last, which the interpreter shows last,
@@ -196,6 +210,7 @@ fn of_links(links: Vec<Link>, told: Told) -> Failure {
         links,
         root,
         rank: None,
+        thread: None,
         restart: 0,
         told,
         survived: false,
@@ -284,6 +299,7 @@ fn of_process(process: &ProcessEvents) -> Vec<Failure> {
                 let told = if exception.hook == "unraisable" { Told::Finalizer } else { Told::Exception };
                 let mut failure = of_links(carried(links.collect()), told);
                 failure.hook = true;
+                failure.thread = Some(exception.thread.clone()).filter(|_| !exception.main_thread);
                 failure.rank = exception.rank.or(start.rank);
                 failure.restart = start.restart.unwrap_or(0);
                 failure.launch_blocking.clone_from(&start.launch_blocking);

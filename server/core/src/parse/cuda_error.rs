@@ -34,6 +34,11 @@ pub fn find(text: &str) -> Option<Found> {
     Some(found(spelled, &spelled.error.name))
 }
 
+/// Does a text speak of a CUDA error, be it one that the catalogue does not know?
+pub fn is_named_in(text: &str) -> bool {
+    SPEAKS.is_match(text)
+}
+
 fn found(spelled: Spelled<'static>, name: &str) -> Found {
     Found { kind: &spelled.kind.id, error: spelled.error.named(name) }
 }
@@ -49,6 +54,10 @@ const LEAD: usize = 160;
 
 static NAMES: LazyLock<Regex> =
     LazyLock::new(|| super::regex(r"\b(?:cudaError[A-Z]\w+|CUDA_ERROR_[A-Z0-9_]+|hipError[A-Z]\w+)\b"));
+
+static SPEAKS: LazyLock<Regex> = LazyLock::new(|| {
+    super::regex(r"(?i)\b(?:cuda|hip)(?: \w+)? error\b|\bcudaError|\bCUDA_ERROR_|\bhipError|Triton Error")
+});
 
 static LEADS: LazyLock<Regex> = LazyLock::new(|| {
     super::regex(concat!(

@@ -13,7 +13,7 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
     let mut reader = Reader { lines, at: used, rank: None };
     while reader.connected(&mut chain_links) {}
     let (used, rank) = (reader.at, reader.rank);
-    Some(Taken { lines: used, what: vec![(rank, What::Exception(Chain { links: chain_links, finalizer: false }))] })
+    Some(Taken { lines: used, what: vec![(rank, What::Exception(Chain { links: chain_links, ..Chain::default() }))] })
 }
 
 /// `RuntimeError                              Traceback (most recent call last)`
