@@ -207,6 +207,35 @@ fn the_first_failing_rank_is_blamed() {
 }
 
 #[test]
+fn an_assertion_is_blamed_on_the_rank_that_fired_it() {
+    let assertion = "/a/Indexing.cu:12: indexSelectLargeIndex: block: [0,0,0], thread: [0,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n";
+    let rank = |rank: u32, line: u32, exception: &str| -> String {
+        let text = traceback(&[("/p/a.py", line, "step", "y = f(x)")], exception);
+        text.lines().map(|line| format!("[rank{rank}]: {line}\n")).collect()
+    };
+    let text = format!(
+        "{assertion}{}{}",
+        rank(0, 3, "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:275, unhandled cuda error"),
+        rank(1, 5, "torch.AcceleratorError: CUDA error: device-side assert triggered"),
+    );
+    let verdict = verdicts(&of_text(&text), &Sources::default()).remove(0);
+    assert_eq!((verdict.kind.as_str(), verdict.rank, verdict.reported.unwrap().line), ("device-assert", Some(1), 5));
+}
+
+#[test]
+fn a_failure_of_its_own_before_an_assertion_stays_the_root() {
+    let assertion = "/a/Indexing.cu:12: indexSelectLargeIndex: block: [0,0,0], thread: [0,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n";
+    let failure = traceback(
+        &[("/p/a.py", 5, "step", "y = f(x)")],
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    );
+    let first = verdicts(&of_text(&format!("{failure}{assertion}")), &Sources::default()).remove(0);
+    assert_eq!((first.kind.as_str(), first.asserts.len(), first.collateral.len()), ("oom", 0, 1));
+    let after = verdicts(&of_text(&format!("{assertion}{failure}")), &Sources::default()).remove(0);
+    assert_eq!((after.kind.as_str(), after.asserts.len()), ("device-assert", 1));
+}
+
+#[test]
 fn a_collective_that_timed_out_blames_the_rank_that_is_behind() {
     let timeout = |rank: u32, number: u32| {
         format!(

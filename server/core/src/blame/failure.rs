@@ -20,6 +20,8 @@ pub struct Failure {
     /// The link that the kind was read from.
     pub root: usize,
     pub rank: Option<u32>,
+    /// Index into `Log::lines`, where the text tells of it.
+    pub line: Option<usize>,
     /// The thread that raised it, None for the main one as far as is known.
     pub thread: Option<String>,
     /// TORCHELASTIC_RESTART_COUNT of its process.
@@ -178,6 +180,7 @@ fn of_finding(finding: &parse::Finding) -> Option<Failure> {
         What::Sanitizer(fault) => of_fault(fault),
         What::Assert(_) | What::ForwardTrace { .. } => return None,
     };
+    failure.line = Some(finding.line);
     failure.rank = finding.rank.or(failure.rank);
     failure.survived |= noted;
     Some(failure)
@@ -209,6 +212,7 @@ fn of_links(links: Vec<Link>, told: Told) -> Failure {
         error,
         links,
         root,
+        line: None,
         rank: None,
         thread: None,
         restart: 0,
@@ -222,7 +226,14 @@ fn of_links(links: Vec<Link>, told: Told) -> Failure {
 fn of_line(text: &str, survived: bool) -> Failure {
     let link = Link { message: text.to_owned(), ..Link::default() };
     let caught = text.to_ascii_lowercase().contains("caught error");
-    Failure { survived: survived || caught, ..of_links(vec![link], Told::Line) }
+    let mut failure = Failure { survived: survived || caught, ..of_links(vec![link], Told::Line) };
+    // torchrun's own line: `failed (exitcode: -9) local_rank: 5 (pid: 2630) of binary: python`
+    let ended = text.split_once("failed (exitcode: ").and_then(|(_, rest)| rest.split(')').next()?.trim().parse().ok());
+    if let Some(exit_code) = ended {
+        failure.told = Told::Launcher;
+        failure.kind = facts().kind(kind_of_exit(exit_code));
+    }
+    failure
 }
 
 fn of_stack(reason: &str, frames: &[parse::Frame]) -> Failure {
@@ -238,18 +249,22 @@ fn of_stack(reason: &str, frames: &[parse::Frame]) -> Failure {
 fn of_summary(summary: &Summary) -> Option<Failure> {
     let root = summary.failures.first()?;
     let message = root.traceback.clone().unwrap_or_default();
-    // A worker that got SIGKILL was killed by the host, nearly always for its memory (torch/distributed/elastic).
-    let kind = match root.exit_code {
-        Some(-9 | 137) => "oom-host",
-        Some(-11 | 139) => "segfault",
-        Some(-7 | 135) => "shm-exhausted",
-        _ => "child-failed",
-    };
     let link = Link { type_name: "ChildFailedError".to_owned(), message, ..Link::default() };
     let mut failure = of_links(vec![link], Told::Launcher);
-    failure.kind = facts().kind(kind);
+    failure.kind = facts().kind(root.exit_code.map_or("child-failed", kind_of_exit));
     failure.rank = root.rank;
     Some(failure)
+}
+
+/// What a launcher tells of a worker by its exit code: a worker that got SIGKILL was killed by the host, nearly always
+/// for its memory.
+fn kind_of_exit(exit_code: i32) -> &'static str {
+    match exit_code {
+        -9 | 137 => "oom-host",
+        -11 | 139 => "segfault",
+        -7 | 135 => "shm-exhausted",
+        _ => "child-failed",
+    }
 }
 
 fn of_fault(fault: &parse::Fault) -> Failure {
@@ -348,6 +363,7 @@ fn merge(failures: &mut Vec<Failure>, mut event: Failure) {
         Some(text) => {
             event.rank = event.rank.or(text.rank);
             event.survived = text.survived;
+            event.line = text.line;
             *text = event;
         }
         None => failures.push(event),

@@ -127,7 +127,16 @@ fn asynchronous(case: &Case, evidence: &Evidence, sources: &Sources, judgement: 
 
 /// Did threads run into the error at launches of their own? Then the first to print it need not be the one that failed.
 fn another_thread_launched(case: &Case, sources: &Sources) -> bool {
-    case.in_other_threads().filter_map(|other| other.reported(sources)).any(|spot| !is_observer(spot))
+    let launched = case.in_other_threads().filter_map(|other| other.reported(sources)).any(|spot| !is_observer(spot));
+    launched || (case.root.thread.is_some() && case.asserts.first().is_some() && fits_elsewhere(case, sources))
+}
+
+/// Is there one line that the assertion fits, and is it not the reported one?
+fn fits_elsewhere(case: &Case, sources: &Sources) -> bool {
+    let ranking = suspects::rank(&query(case, &case.root, sources), sources);
+    let reported = case.root.reported(sources).map(|spot| (spot.file.as_str(), spot.line));
+    let strong = ranking.places.first().filter(|first| first.strong);
+    strong.is_some_and(|first| Some((first.place.file.as_str(), first.place.line)) != reported)
 }
 
 /// Was every launch of the failed process waited for? Proved by who put the variable in force, never by the text.
