@@ -10,6 +10,8 @@ pub mod run;
 pub mod source;
 pub mod text;
 
+mod pattern;
+
 pub mod python;
 
 pub mod parse;

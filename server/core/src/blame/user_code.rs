@@ -58,10 +58,6 @@ impl Spot {
                 return !facts().is_installed(&rest);
             }
         }
-        // `python -c` compiles `<string>`, and so do dataclasses and namedtuples, but not at module level.
-        if self.file == "<string>" {
-            return self.function.as_deref() == Some("<module>");
-        }
         !facts().is_library(&self.file.replace('\\', "/"))
     }
 

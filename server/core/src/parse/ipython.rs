@@ -13,7 +13,7 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
     let mut reader = Reader { lines, at: used, rank: None };
     while reader.connected(&mut chain_links) {}
     let (used, rank) = (reader.at, reader.rank);
-    Some(Taken { lines: used, what: vec![(rank, What::Exception(Chain { links: chain_links, finalizer: false }))] })
+    Some(Taken { lines: used, what: vec![(rank, What::Exception(Chain { links: chain_links, ..Chain::default() }))] })
 }
 
 /// `RuntimeError                              Traceback (most recent call last)`
@@ -99,7 +99,9 @@ static HEADER: LazyLock<Regex> =
     LazyLock::new(|| super::regex(r"^([A-Za-z_][\w.]*) {2,}Traceback \(most recent call last\)\s*$"));
 
 static CELL: LazyLock<Regex> = LazyLock::new(|| {
-    super::regex(r"^(?P<file>(?:Cell|Input) In ?\[\d+\])(?:, line (?P<line>\d+))?(?:, in (?P<function>.+?))?:?$")
+    super::regex(
+        r"^(?P<file>(?:Cell|Input) In ?\[\d+\]|[^\n]+\.ipynb Cell \d+)(?:,? line (?P<line>\d+))?(?:,? in (?P<function>.+?))?:?$",
+    )
 });
 
 static FILE: LazyLock<Regex> =

@@ -12,7 +12,7 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
     let mut reader = Reader { lines, at: used, rank: None };
     while reader.connected(&mut chain_links) {}
     let (used, rank) = (reader.at, reader.rank);
-    Some(Taken { lines: used, what: vec![(rank, What::Exception(Chain { links: chain_links, finalizer: false }))] })
+    Some(Taken { lines: used, what: vec![(rank, What::Exception(Chain { links: chain_links, ..Chain::default() }))] })
 }
 
 /// One box and the exception's line below it.

@@ -11,6 +11,8 @@ use super::{Clean, Taken, What, ipython, message, pytest, rich};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chain {
     pub links: Vec<Link>,
+    /// The thread that `threading` names before the traceback.
+    pub thread: Option<String>,
     /// Raised while an object or the interpreter was torn down.
     pub finalizer: bool,
 }
@@ -64,6 +66,16 @@ impl Link {
 /// A traceback at the first of these lines, with or without its header.
 pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
     let first = lines.first()?.text.as_str();
+    if let Some(thread) = THREAD.captures(first).filter(|_| lines.get(1).is_some_and(|line| is_header(&line.text))) {
+        let mut taken = take(&lines[1..])?;
+        taken.lines += 1;
+        for (_, what) in &mut taken.what {
+            if let What::Exception(chain) = what {
+                chain.thread = thread.get(1).map(|name| name.as_str().to_owned());
+            }
+        }
+        return Some(taken);
+    }
     if !is_header(first) && frame_of(first).is_none() && message::head(first).is_none() {
         return None;
     }
@@ -381,6 +393,8 @@ static REPEATED: LazyLock<Regex> = LazyLock::new(|| super::regex(r"^\s*\[Previou
 
 static FORWARD: LazyLock<Regex> =
     LazyLock::new(|| super::regex(r"Error detected in (\w+)\. Traceback of forward call that caused the error"));
+
+static THREAD: LazyLock<Regex> = LazyLock::new(|| super::regex(r"^Exception in thread (.+):$"));
 
 static SPAWNED: LazyLock<Regex> =
     LazyLock::new(|| super::regex(r"^-- Process (\d+) terminated with the following (?:error|exception)"));
