@@ -22,6 +22,8 @@ pub mod verdict;
 pub mod blame;
 pub mod suspects;
 
+pub mod lint;
+
 pub mod catalog;
 
 pub mod advice;
