@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cublame_core::advice::advise;
 use cublame_core::catalog::Texts;
 use cublame_core::source::Source;
 use cublame_core::{Evidence, Sources, Verdict, blame};
@@ -23,7 +24,7 @@ pub struct Judged {
     pub sources: Sources,
 }
 
-/// Blames, reading what the core wants to read.
+/// Blames, reading what the core wants to read, and advises.
 ///
 /// `roots` are the folders whose files are the user's own code; `cwd` is where relative names of the evidence start.
 pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: &Texts) -> Judged {
@@ -39,7 +40,11 @@ pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: 
             sources.insert(name, found);
         }
     }
-    Judged { verdicts: blame::blame(evidence, &sources, texts), sources }
+    let mut verdicts = blame::blame(evidence, &sources, texts);
+    for verdict in &mut verdicts {
+        verdict.advice = advise(verdict, evidence, texts);
+    }
+    Judged { verdicts, sources }
 }
 
 fn read(path: &Path) -> Option<Source> {

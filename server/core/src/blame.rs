@@ -168,7 +168,11 @@ impl Case {
             let echo = same_process && failure.kind.id == self.root.kind.id;
             let key = (failure.rank, failure.kind.id.as_str());
             let unknown = failure.kind.id == UNRECOGNISED;
-            if echo || (!unknown && seen.contains(&key)) || collateral.len() >= MOST_COLLATERAL {
+            if echo
+                || failure.is_stack_alone()
+                || (!unknown && seen.contains(&key))
+                || collateral.len() >= MOST_COLLATERAL
+            {
                 continue;
             }
             seen.push(key);
@@ -197,17 +201,24 @@ fn adopt_frames(root: &mut Failure, all: &mut Vec<Failure>, sources: &Sources) {
     }
     let same = |other: &Failure| {
         let echo = root.kind.reporting == Reporting::Asynchronous && other.kind.reporting == Reporting::Echo;
-        (other.kind.id == root.kind.id || echo)
-            && other.weight() < 3
+        (other.kind.id == root.kind.id || echo || other.is_stack_alone())
+            && (other.weight() < 3 || other.is_stack_alone())
             && (other.rank == root.rank || other.rank.is_none() || root.rank.is_none())
             && other.reported(sources).is_some()
     };
     if let Some(index) = all.iter().position(same) {
         let other = all.remove(index);
-        root.links = other.links;
-        root.root = other.root;
+        if other.is_stack_alone() {
+            let spots = other.links.into_iter().nth(other.root).map(|link| link.spots);
+            if let (Some(link), Some(spots)) = (root.links.get_mut(root.root), spots) {
+                link.spots = spots;
+            }
+        } else {
+            root.links = other.links;
+            root.root = other.root;
+            root.told = other.told;
+        }
         root.rank = root.rank.or(other.rank);
-        root.told = other.told;
         root.survived &= other.survived;
         root.hook = other.hook;
         root.launch_blocking = other.launch_blocking;

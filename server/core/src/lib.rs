@@ -22,6 +22,8 @@ pub mod suspects;
 
 pub mod catalog;
 
+pub mod advice;
+
 pub mod config;
 pub mod mode;
 

@@ -10,11 +10,18 @@ use ruff_python_parser::{Parsed, parse_unchecked_source};
 
 use crate::text::LineIndex;
 
-pub mod libraries;
 pub mod program;
+pub mod value;
+
+mod classes;
+mod resolve;
+
+pub mod libraries;
+pub mod names;
 pub mod table;
 pub mod tree;
-pub mod value;
+
+mod depth;
 
 pub use program::Program;
 pub use value::{Scope, Value};
@@ -31,6 +38,7 @@ pub struct Module {
 
 impl Module {
     /// Anything that is not named as a Python file is read as a notebook cell, where `%magic` and `!command` are syntax.
+    /// Code nested deeper than any person writes is read as an empty module.
     pub fn parse(name: impl Into<String>, path: Option<String>, text: impl Into<Arc<str>>) -> Self {
         let name = name.into();
         let lines = LineIndex::new(text);
@@ -40,6 +48,7 @@ impl Module {
             PySourceType::Ipynb
         };
         let parsed = parse_unchecked_source(lines.text(), kind);
+        let parsed = depth::without_what_nobody_wrote(parsed, kind);
         Self { name, path, lines, parsed }
     }
 

@@ -9,9 +9,16 @@ use crate::python::{Module, Program};
 use crate::source::Sources;
 use crate::verdict::{Frame, Phase, Place};
 
+mod walk;
+
+mod enter;
+mod frames;
+
+mod calls;
+mod index;
+
 mod fit;
 mod kernels;
-mod walk;
 
 /// What is known of the failure.
 #[derive(Debug, Clone, Default)]
@@ -99,7 +106,7 @@ fn load(query: &Query, sources: &Sources) -> Vec<Module> {
         }
         let Some(source) = sources.get(&name) else { continue };
         let module = Module::parse(name, Some(source.path.clone()), source.text.clone());
-        names.extend(walk::imports(&module).into_iter().filter(|candidate| sources.get(candidate).is_some()));
+        names.extend(frames::imports(&module).into_iter().filter(|candidate| sources.get(candidate).is_some()));
         modules.push(module);
     }
     modules
@@ -110,7 +117,7 @@ fn choose(mut found: Vec<walk::Found<'_>>, program: &Program<'_>) -> Vec<Suspect
     found.sort_by_key(|found| (std::cmp::Reverse(found.weight), found.order));
     let mut chosen: Vec<(Place, &'static str, u32)> = Vec::new();
     for found in found {
-        let place = walk::place(&found, program);
+        let place = frames::place(&found, program);
         let known = chosen.iter().any(|(other, _, _)| other.file == place.file && other.line == place.line);
         if !known {
             chosen.push((place, found.why, found.weight));
@@ -125,3 +132,6 @@ fn choose(mut found: Vec<walk::Found<'_>>, program: &Program<'_>) -> Vec<Suspect
         .map(|(index, (place, why, _))| Suspect { place, why, strong: clear && index == 0 })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,6 +77,7 @@ fn logs_recorded_on_a_gpu() {
     }
     tally.expect_no_miss(&["place-async", "place-blocking"]);
     tally.expect_part("place-blocking", 0.9);
+    tally.expect_part("place-async", 0.75);
 }
 
 #[derive(Deserialize)]

@@ -1,5 +1,7 @@
 //! The command line: one file a subcommand, each with its arguments and a `main` that returns the exit code.
 
+mod configure;
+mod env;
 mod explain;
 mod lsp;
 mod run;
@@ -34,6 +36,10 @@ enum Command {
     Guardian { runner: u32, start: u64, run: Option<PathBuf> },
     #[command(name = relay::SUBCOMMAND, hide = true)]
     Relay,
+    /// Write run configurations for VS Code, PyCharm, your shell or a notebook
+    Configure(configure::Arguments),
+    /// Print a mode's variables for a shell
+    Env(env::Arguments),
     #[command(name = starting::IN_NEW_SESSION, hide = true)]
     InNewSession {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -58,6 +64,8 @@ pub fn main() -> ExitCode {
             relay::main();
             Ok(ExitCode::SUCCESS)
         }
+        Command::Configure(arguments) => configure::main(arguments),
+        Command::Env(arguments) => env::main(arguments),
         Command::InNewSession { words } => Err(starting::in_new_session(words)),
         Command::Lsp(arguments) => lsp::main(arguments),
     };

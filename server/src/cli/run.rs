@@ -12,6 +12,7 @@ use cublame_core::catalog::Texts;
 use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
+use crate::hook;
 use crate::os::processes;
 use crate::render::terminal;
 use crate::session::folder::RunFolder;
@@ -93,7 +94,8 @@ fn exit_code(exit: Exit) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(OWN_FAILURE)
 }
 
-fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<String>) -> EnvBlock {
+/// What the child's environment gets beside what this process has.
+pub(super) fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<String>) -> EnvBlock {
     let mut current = BTreeMap::new();
     let mut unreadable = Vec::new();
     for (name, value) in std::env::vars_os() {
@@ -106,7 +108,13 @@ fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<String>) 
         }
     }
     let path = |path: &Path| path.to_str().map(str::to_owned);
-    let mut hook = hook_folder().as_deref().and_then(path);
+    let mut hook = match hook::install() {
+        Ok(folder) => path(&folder),
+        Err(error) => {
+            notes.push(format!("Python exceptions are read from the output alone, since {error}"));
+            None
+        }
+    };
     if let Some(name) = unreadable.iter().find(|name| ["PYTHONPATH", "PYTEST_PLUGINS"].contains(&name.as_str())) {
         notes.push(format!("{name} is not UTF-8 and stays as it is, so Python exceptions are read from the output."));
         hook = None;
@@ -115,11 +123,6 @@ fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<String>) 
     let block = env_block(mode, Os::HERE, &Machine { hook, tracer: None, run }, &current);
     notes.extend(block.left_out.iter().map(|left| format!("{} is not set: {}.", left.name, left.why)));
     block
-}
-
-/// The folder of the Python hook. None: exceptions are read from the output alone.
-fn hook_folder() -> Option<PathBuf> {
-    None
 }
 
 fn facts_of_run(argv: &[OsString], cwd: &Path, mode: Mode, folder: Option<&RunFolder>) -> Run {

@@ -80,32 +80,40 @@ pub fn signal_own_group(signal: i32) -> io::Result<()> {
     Ok(rustix::process::kill_current_process_group(named(signal)?)?)
 }
 
-/// Takes the number of each process of this family: those whose environment has `mark` (`NAME=value`), `head`,
+/// The living processes of a family: those that carry one of `marks` as the value of the variable `name`, `head`,
 /// their descendants, and the members of the groups and sessions that one of them leads.
 ///
+/// The marks of members join `marks`: a run inside a run has a mark of its own.
 /// The group of `head` itself does not count: it may be the user's shell script.
-pub fn family(mark: Option<&[u8]>, head: Option<ProcessId>) -> Vec<ProcessId> {
-    let all = all_processes();
+pub fn family(name: &str, marks: &mut BTreeSet<Vec<u8>>, head: Option<ProcessId>) -> Vec<ProcessId> {
+    let all: Vec<Relative> = all_processes()
+        .into_iter()
+        .filter(|stat| stat.pid != std::process::id())
+        .map(|stat| Relative { stat, mark: variable_of(stat.pid, name) })
+        .collect();
     let is_head = |stat: &Stat| head == Some(ProcessId { pid: stat.pid, start: stat.start });
-    let is_marked = |stat: &Stat| mark.is_some_and(|mark| environment_has(stat.pid, mark));
-    let roots = all.iter().filter(|stat| is_head(stat) || is_marked(stat)).map(|stat| stat.pid).collect();
-    let members = with_descendants(&all, roots);
-    let this = std::process::id();
-    all.iter()
-        .filter(|stat| stat.pid != this && members.contains(&stat.pid))
-        .map(|stat| ProcessId { pid: stat.pid, start: stat.start })
-        .collect()
+    let heads = all.iter().map(|relative| relative.stat).filter(is_head).map(|stat| stat.pid).collect();
+    let members = members(&all, heads, marks);
+    let identity = |stat: Stat| ProcessId { pid: stat.pid, start: stat.start };
+    all.iter().map(|relative| relative.stat).filter(|stat| members.contains(&stat.pid)).map(identity).collect()
 }
 
-fn with_descendants(all: &[Stat], mut members: BTreeSet<u32>) -> BTreeSet<u32> {
+struct Relative {
+    stat: Stat,
+    mark: Option<Vec<u8>>,
+}
+
+fn members(all: &[Relative], mut members: BTreeSet<u32>, marks: &mut BTreeSet<Vec<u8>>) -> BTreeSet<u32> {
     loop {
-        let before = members.len();
-        for stat in all {
-            if [stat.parent, stat.group, stat.session].iter().any(|pid| members.contains(pid)) {
+        let before = (members.len(), marks.len());
+        for Relative { stat, mark } in all {
+            let is_related = [stat.pid, stat.parent, stat.group, stat.session].iter().any(|pid| members.contains(pid));
+            if is_related || mark.as_ref().is_some_and(|mark| marks.contains(mark)) {
                 members.insert(stat.pid);
+                marks.extend(mark.clone());
             }
         }
-        if members.len() == before {
+        if (members.len(), marks.len()) == before {
             return members;
         }
     }
@@ -161,9 +169,11 @@ fn all_processes() -> Vec<Stat> {
     numbers.filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?)).filter(|stat| !stat.is_dead()).collect()
 }
 
-fn environment_has(pid: u32, entry: &[u8]) -> bool {
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environment.split(|byte| *byte == 0).any(|found| found == entry)
+/// A variable as it was when the process started its program (/proc/PID/environ, proc(5)).
+fn variable_of(pid: u32, name: &str) -> Option<Vec<u8>> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value = |entry: &[u8]| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
+    environment.split(|byte| *byte == 0).find_map(value)
 }
 
 fn has_proc() -> bool {
@@ -205,18 +215,26 @@ mod tests {
     }
 
     #[test]
-    fn a_family_follows_parents_and_the_groups_that_members_lead() {
-        let stat = |pid, parent, group, session| Stat { pid, state: b'S', parent, group, session, start: 0 };
+    fn a_family_follows_parents_marks_and_the_groups_that_members_lead() {
+        let relative = |pid, parent, group, session, mark: &str| Relative {
+            stat: Stat { pid, state: b'S', parent, group, session, start: 0 },
+            mark: (!mark.is_empty()).then(|| mark.into()),
+        };
         let all = [
-            stat(1, 0, 1, 1),
-            stat(10, 1, 10, 10), // a shell script, which leads the group of everything that it starts
-            stat(20, 1, 10, 10), // the child, whose runner is gone
-            stat(21, 20, 10, 10),
-            stat(30, 1, 10, 10),  // a neighbour in the script's pipeline
-            stat(22, 21, 22, 22), // a grandchild in a session of its own
-            stat(23, 1, 22, 22),  // and one that it left behind there
+            relative(1, 0, 1, 1, ""),
+            relative(10, 1, 10, 10, ""), // a shell script, which leads the group of everything that it starts
+            relative(20, 1, 10, 10, ""), // the child, whose runner is gone
+            relative(21, 20, 10, 10, "/runs/inner"),
+            relative(30, 1, 10, 10, ""),  // a neighbour in the script's pipeline
+            relative(22, 21, 22, 22, ""), // a grandchild in a session of its own
+            relative(23, 1, 22, 22, ""),  // and one that it left behind there
+            relative(40, 1, 40, 40, "/runs/outer"),
+            relative(50, 1, 50, 50, "/runs/inner"),
+            relative(60, 1, 60, 60, "/runs/another"),
         ];
-        assert_eq!(with_descendants(&all, BTreeSet::from([20])), BTreeSet::from([20, 21, 22, 23]));
-        assert_eq!(with_descendants(&all, BTreeSet::new()), BTreeSet::new());
+        let mut marks = BTreeSet::from([b"/runs/outer".to_vec()]);
+        assert_eq!(members(&all, BTreeSet::from([20]), &mut marks), BTreeSet::from([20, 21, 22, 23, 40, 50]));
+        assert_eq!(marks.len(), 2);
+        assert_eq!(members(&all, BTreeSet::new(), &mut BTreeSet::new()), BTreeSet::new());
     }
 }

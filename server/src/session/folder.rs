@@ -360,12 +360,16 @@ fn make_run(folder: &Path, now: SystemTime) -> io::Result<RunFolder> {
     }
 }
 
+/// The `.gitignore` of a project's folder.
+pub const IGNORE_ALL: &str = "# Written by cublame: what it records stays out of the repository.\n*\n";
+
 /// A folder that CUBLAME_DIR names may hold other things of the user's: then only its `runs` is ignored.
 fn ignore_in_git(folder: &Path, runs: &Path) -> io::Result<()> {
     let ours = folder.file_name().is_some_and(|name| name == FOLDER);
     let ignore = if ours { folder } else { runs }.join(".gitignore");
-    match OpenOptions::new().write(true).create_new(true).open(ignore) {
-        Ok(mut file) => file.write_all(b"# Written by cublame: what it records stays out of the repository.\n*\n"),
+    match OpenOptions::new().write(true).create_new(true).open(&ignore) {
+        // An empty file left by a full disk would be taken for a finished one for ever.
+        Ok(mut file) => file.write_all(IGNORE_ALL.as_bytes()).inspect_err(|_| drop(fs::remove_file(&ignore))),
         Err(failure) if failure.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(failure) => Err(failure),
     }

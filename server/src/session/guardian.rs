@@ -4,6 +4,7 @@
 //! PR_SET_PDEATHSIG would reach the child only, neither grandchildren nor a program that changes its user (prctl(2)).
 //! A run that ends in an orderly way says so first, and then daemons that the child left on purpose stay.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -162,12 +163,12 @@ fn parse(line: &[u8]) -> Option<Heard> {
 
 /// Asks every process of the run to end, and ends those that do not.
 fn end_the_family(run: Option<&Path>, child: Option<ProcessId>) {
-    let mark = run.map(|run| [b"CUBLAME_RUN=", run.as_os_str().as_bytes()].concat());
+    let mut marks: BTreeSet<Vec<u8>> = run.iter().map(|run| run.as_os_str().as_bytes().to_vec()).collect();
     let start = Instant::now();
     let mut asked: Vec<ProcessId> = Vec::new();
     while start.elapsed() < PATIENCE {
         // Looked up anew each time: a process that is asked to end may start others to clean up.
-        let family = processes::family(mark.as_deref(), child);
+        let family = processes::family("CUBLAME_RUN", &mut marks, child);
         if family.is_empty() {
             return;
         }

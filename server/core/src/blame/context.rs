@@ -19,18 +19,19 @@ fn below<'a>(failure: &'a Failure, sources: &Sources) -> &'a [Spot] {
 
 /// Does the trace end in autograd's engine, so that the user's deepest line only started the backward pass?
 pub fn ends_in_backward(failure: &Failure, sources: &Sources) -> bool {
-    below(failure, sources).iter().any(|spot| {
-        let file = spot.file.replace('\\', "/");
-        let in_autograd =
-            file.contains("torch/autograd/") || file.ends_with("torch/_tensor.py") || file.ends_with("torch/tensor.py");
-        in_autograd
-            && matches!(
-                spot.function.as_deref(),
-                Some("backward" | "_engine_run_backward" | "grad" | "Tensor.backward")
-            )
-    }) || failure
-        .reported(sources)
-        .is_some_and(|spot| below(failure, sources).is_empty() && is(&BACKWARD_CALL, spot.source.as_deref()))
+    let below = below(failure, sources);
+    let calls_it = |spot: &Spot| is(&BACKWARD_CALL, spot.source.as_deref());
+    below.iter().any(is_engine) || (below.is_empty() && failure.reported(sources).is_some_and(calls_it))
+}
+
+/// A frame of the functions that start autograd's engine.
+fn is_engine(spot: &Spot) -> bool {
+    let file = spot.file.replace('\\', "/");
+    let starts = matches!(
+        spot.function.as_deref().map(|name| name.rsplit('.').next().unwrap_or(name)),
+        Some("backward" | "_engine_run_backward" | "grad" | "run_backward")
+    );
+    starts && ["torch/autograd/", "torch/_tensor.py", "torch/tensor.py"].iter().any(|part| file.contains(part))
 }
 
 /// Is the reported line the replay of a CUDA graph?
@@ -58,6 +59,7 @@ pub fn is_jax(failure: &Failure) -> bool {
 pub fn phase(failure: &Failure, asserts: &Asserts, sources: &Sources) -> Option<Phase> {
     let spots = failure.spots(sources);
     let has = |part: &str| spots.iter().any(|spot| spot.file.replace('\\', "/").contains(part));
+    let in_engine = spots.iter().any(is_engine);
     let kernel = asserts.lines.first().and_then(|line| line.kernel.as_deref()).unwrap_or("");
     let in_function = |name: &str| {
         spots.iter().any(|spot| spot.function.as_deref().is_some_and(|it| it.rsplit('.').next() == Some(name)))
@@ -71,7 +73,7 @@ pub fn phase(failure: &Failure, asserts: &Asserts, sources: &Sources) -> Option<
     } else if kernel.contains("forward") || kernel.contains("updateOutput") {
         // A trace that ends in backward() does not move a forward kernel there.
         Some(Phase::Forward)
-    } else if has("torch/autograd/") || ends_in_backward(failure, sources) {
+    } else if in_engine || ends_in_backward(failure, sources) {
         Some(Phase::Backward)
     } else if has("torch/optim/") || has("grad_scaler.py") {
         Some(Phase::Optimizer)

@@ -91,8 +91,10 @@ impl Failure {
     /// How far from a root cause: 0 a failure that the catalogue knows, 1 any other, 2 one that the program survived,
     /// 3 what usually only follows from another.
     pub fn weight(&self) -> u8 {
-        let follows =
-            self.kind.follows || matches!(self.told, Told::Finalizer | Told::Launcher) || self.is_interruption();
+        let follows = self.kind.follows
+            || matches!(self.told, Told::Finalizer | Told::Launcher)
+            || self.is_interruption()
+            || self.is_stack_alone();
         match self {
             _ if follows => 3,
             _ if self.survived => 2,
@@ -100,6 +102,11 @@ impl Failure {
             _ if self.told == Told::Line && self.kind.reporting == Reporting::Synchronous => 1,
             _ => 0,
         }
+    }
+
+    /// Frames whose exception was cut off, or stands elsewhere in a report: they tell a place and no failure.
+    pub fn is_stack_alone(&self) -> bool {
+        self.told == Told::Exception && self.headline().is_empty()
     }
 
     /// An exception that says that somebody else ended this process, or a peer is gone.

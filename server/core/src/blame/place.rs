@@ -1,13 +1,13 @@
 //! Which line, and how sure: CONTRACT's rules of certainty.
 
 use super::Case;
-use super::context::{ends_in_backward, is_jax, is_observer, is_replay};
+use super::context::{ends_in_backward, is_jax, is_observer, is_replay, phase};
 use super::failure::Told;
 use super::user_code::Spot;
-use crate::catalog::facts::Reporting;
+use crate::catalog::facts::{Reporting, Subject};
 use crate::parse::jax;
 use crate::verdict::{Certainty, Place};
-use crate::{Evidence, Sources};
+use crate::{Evidence, Sources, suspects};
 
 /// A key of the catalogue's `because` texts, with its values.
 pub type Reason = (&'static str, Vec<(&'static str, String)>);
@@ -150,8 +150,49 @@ fn deepest_forward<'a>(case: &'a Case, sources: &Sources) -> Option<&'a Spot> {
 }
 
 /// Lines that could have launched the failed kernel, read from the sources. They never make a verdict exact; where the
-/// trace stands for something (`keep`), only a strong suspect moves the place.
-fn suspects(_case: &Case, _sources: &Sources, _keep: bool, _judgement: &mut Judgement) {}
+/// reported line stands for something itself (`keep`), only a strong suspect moves the place.
+fn suspects(case: &Case, sources: &Sources, keep: bool, judgement: &mut Judgement) {
+    let ranking = suspects::rank(&query(case, sources), sources);
+    judgement.wanted = ranking.wanted;
+    let mut places = ranking.places.into_iter();
+    let Some(first) = places.next().filter(|first| first.strong || !keep) else {
+        judgement.candidates.extend(places.map(|suspect| suspect.place));
+        return;
+    };
+    judgement.because.push(("suspects", vec![]));
+    judgement.because.push((first.why, vec![]));
+    judgement.certainty = if first.strong { Certainty::Likely } else { Certainty::Suspect };
+    judgement.place = Some(first.place);
+    judgement.candidates.extend(places.map(|suspect| suspect.place));
+}
+
+fn query(case: &Case, sources: &Sources) -> suspects::Query {
+    let root = &case.root;
+    let (told, kernel) = suspects::hints(&case.asserts.entries());
+    let known = case.asserts.first().and_then(|(_, known)| known);
+    suspects::Query {
+        frames: root.spots(sources).iter().map(|spot| spot.frame(sources)).filter(|frame| frame.user).collect(),
+        reported: root.reported(sources).map(|spot| spot.place(sources)),
+        kind: root.kind.id.clone(),
+        family: known.map(|known| known.subject.into()).or(told),
+        kernel,
+        phase: phase(root, &case.asserts, sources),
+    }
+}
+
+impl From<Subject> for suspects::Family {
+    fn from(subject: Subject) -> Self {
+        match subject {
+            Subject::Index => Self::Index,
+            Subject::Label => Self::Label,
+            Subject::Probability => Self::Probability,
+            Subject::Offset => Self::Offset,
+            Subject::Mask => Self::Mask,
+            Subject::Repeat => Self::Repeat,
+            Subject::Other => Self::Other,
+        }
+    }
+}
 
 fn say_assertion(case: &Case, judgement: &mut Judgement) {
     let Some((line, _)) = case.asserts.first() else { return };

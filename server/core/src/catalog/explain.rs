@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::Texts;
+use super::facts::UNRECOGNISED;
 
 /// The catalogue's entry of a kind, in one language.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +45,6 @@ pub fn is_known(kind: &str) -> bool {
     Texts::get(super::Language::English).find(&format!("kinds.{kind}.summary")).is_some()
 }
 
-const UNRECOGNISED: &str = "unrecognised";
-
 fn links(kind: &str) -> &'static [&'static str] {
     static LINKS: LazyLock<BTreeMap<&str, Vec<&str>>> =
         LazyLock::new(|| match toml::from_str(include_str!("links.toml")) {
@@ -61,7 +60,7 @@ fn links(kind: &str) -> &'static [&'static str] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::Language;
+    use crate::catalog::{Language, facts};
 
     /// The kinds that the contract promises.
     const PROMISED: &str = "\
@@ -79,7 +78,8 @@ mod tests {
 
     #[test]
     fn every_promised_kind_is_described_in_full_in_every_language() {
-        for kind in PROMISED.split(", ") {
+        let recognised = facts().kinds().iter().map(|kind| kind.id.as_str());
+        for kind in PROMISED.split(", ").chain(recognised) {
             assert!(is_known(kind), "{kind}");
             for texts in Language::ALL.map(Texts::get) {
                 let description = describe(kind, texts);
@@ -97,6 +97,20 @@ mod tests {
             for kind in PROMISED.split(", ") {
                 let summary = describe(kind, texts).summary;
                 assert!(!summary.ends_with(['.', '。']) && !summary.contains('\n'), "{kind}: {summary}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_assertion_is_described_in_full() {
+        let table: toml::Table = include_str!("asserts.en.toml").parse().unwrap();
+        for (id, fields) in table {
+            let fields: Vec<&str> = fields.as_table().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(fields, ["fixes", "meaning", "summary"], "{id}");
+            for texts in Language::ALL.map(Texts::get) {
+                let summary = texts.line(&format!("asserts.{id}.summary"), &[]);
+                assert!(!summary.ends_with(['.', '。']), "{id}: {summary}");
+                assert!(!texts.list(&format!("asserts.{id}.fixes")).is_empty(), "{id} has no fixes");
             }
         }
     }

@@ -101,12 +101,27 @@ impl ErrorValue {
 #[serde(deny_unknown_fields)]
 pub struct Assert {
     pub id: String,
-    /// What is wrong: `index`, `label`, `probability`, `offset`, `mask`, `repeat`, `other`.
-    pub family: String,
+    #[serde(rename = "family")]
+    pub subject: Subject,
     #[serde(deserialize_with = "regex")]
     condition: Regex,
     #[serde(default, deserialize_with = "optional_regex")]
     kernel: Option<Regex>,
+}
+
+/// What is wrong where an assertion fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Subject {
+    Index,
+    Label,
+    Probability,
+    /// The offsets of an embedding bag.
+    Offset,
+    Mask,
+    /// A number of repeats.
+    Repeat,
+    Other,
 }
 
 /// A CUDA error as a text spells it.

@@ -92,9 +92,11 @@ impl Texts {
         self.lines.get(key).or_else(|| Texts::get(Language::English).lines.get(key)).map(String::as_str)
     }
 
-    /// The list of a key, as it stands in the file; empty where there is none.
+    /// The list of a key, as it stands in the file. One that is nowhere is a mistake of ours, as in [`Texts::line`].
     pub fn list(&self, key: &str) -> &[String] {
-        self.lists.get(key).or_else(|| Texts::get(Language::English).lists.get(key)).map_or(&[], Vec::as_slice)
+        let found = self.lists.get(key).or_else(|| Texts::get(Language::English).lists.get(key));
+        debug_assert!(found.is_some(), "the catalogue has no list `{key}`");
+        found.map_or(&[], Vec::as_slice)
     }
 
     fn parse(language: Language, files: &[(&str, &str)]) -> Self {

@@ -22,10 +22,19 @@ pub struct Document<'a> {
 
 impl<'a> Document<'a> {
     pub fn parse(text: &'a str) -> Result<Self, Refused> {
+        Self::parse_with(text, true)
+    }
+
+    /// Plain JSON: neither comments nor trailing commas.
+    pub fn parse_json(text: &'a str) -> Result<Self, Refused> {
+        Self::parse_with(text, false)
+    }
+
+    fn parse_with(text: &'a str, comments_and_trailing_commas: bool) -> Result<Self, Refused> {
         let body = text.strip_prefix('\u{feff}').unwrap_or(text);
         let options = ParseOptions {
-            allow_comments: true,
-            allow_trailing_commas: true,
+            allow_comments: comments_and_trailing_commas,
+            allow_trailing_commas: comments_and_trailing_commas,
             allow_loose_object_property_names: false,
             allow_missing_commas: false,
             allow_single_quoted_strings: false,
@@ -54,6 +63,10 @@ impl<'a> Document<'a> {
 
     pub fn source(&self, range: Range) -> &'a str {
         &self.body[range.start..range.end]
+    }
+
+    pub fn is_on_one_line(&self) -> bool {
+        !self.body.trim_end().contains('\n')
     }
 
     pub fn layout(&self) -> Layout {
@@ -160,6 +173,15 @@ impl<'a> Members<'a> {
         }
         edits.push(Edit::insert(tail.end, added));
         edits
+    }
+
+    /// Adds a member before the first one.
+    pub fn prepend(&self, text: &str, own_line: bool, layout: &Layout) -> Vec<Edit> {
+        if self.items.is_empty() {
+            return self.append(&[text.to_owned()], own_line, layout);
+        }
+        let before = if own_line { format!("{}{}", layout.newline, self.indent(layout)) } else { String::new() };
+        vec![Edit::insert(self.range.start + 1, format!("{before}{text},"))]
     }
 
     /// Takes members away, with their commas and the blanks before them; comments stay.

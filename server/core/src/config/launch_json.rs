@@ -88,6 +88,29 @@ pub fn list(text: &str, place: Place) -> Result<Vec<Entry>, Refused> {
     Ok(entries::named(array, &LIST).map(entry).collect())
 }
 
+/// A folder of a `.code-workspace`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceFolder {
+    /// As in `${workspaceFolder:NAME}`: the name given, else the last part of the path.
+    pub name: String,
+    /// As written: absolute, or relative to the workspace file.
+    pub path: String,
+}
+
+/// The folders of a `.code-workspace` file. Those without a path (on another machine) are left out.
+pub fn workspace_folders(text: &str) -> Result<Vec<WorkspaceFolder>, Refused> {
+    let document = Document::parse(text)?;
+    let top = document.root.as_ref().and_then(|root| root.as_object());
+    let folders = top.and_then(|top| last(top, "folders")).and_then(|property| property.value.as_array());
+    let folder = |element: &jsonc_parser::ast::Value| {
+        let object = element.as_object()?;
+        let path = string(object, "path")?.to_owned();
+        let last_part = path.trim_end_matches('/').rsplit('/').next().unwrap_or(&path).to_owned();
+        Some(WorkspaceFolder { name: string(object, "name").map_or(last_part, str::to_owned), path })
+    };
+    Ok(folders.into_iter().flat_map(|folders| folders.elements.iter().filter_map(folder)).collect())
+}
+
 /// The edit that turns the type `python` of an entry into `debugpy`; none where it is another type.
 pub fn upgrade_type(text: &str, place: Place, index: usize) -> Result<Vec<Edit>, Refused> {
     with_entry(text, place, index, |document, object| {

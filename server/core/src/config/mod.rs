@@ -13,5 +13,12 @@ pub mod launch_json;
 pub mod run_xml;
 pub mod tasks_json;
 
+pub mod shell;
+
+pub mod dap_clients;
+pub mod launchers;
+pub mod notebook;
+pub mod shell_profile;
+
 pub use edit::{Edit, Refused, apply, between, position};
 pub use entries::{ENTRY_VERSION, NAME_PREFIX, Place};

@@ -65,7 +65,7 @@ pub(super) fn rest(first: String, type_name: &str, lines: &[&Clean]) -> (String,
             continue;
         }
         let tail = TAILS.is_match(text);
-        if begins_something_else(text) || !(tail || (verbose && blanks == 0)) {
+        if !tail && (begins_something_else(text) || !verbose || blanks > 0) {
             // A hint in the user's language may stand inside torch's message (a launcher's own words).
             let hint = blanks == 0 && used == 0 && !begins_something_else(text) && next_is_tail(&lines[used + 1..]);
             if !hint {
@@ -130,7 +130,7 @@ static VERBOSE: LazyLock<Regex> = LazyLock::new(|| {
     super::regex(concat!(
         r"CompilationError|XlaRuntimeError|JaxRuntimeError|DistBackendError|NCCL error|OutOfResources|",
         r"cuDNN error|CUDNN_STATUS|InternalTorchDynamo|BackendCompilerFailed|InductorError|TypingError|NvvmError|PTXASError|",
-        r"ImportError|OSError|errors_impl\.|CompileException|NoTritonConfig|Size mismatch|ptxas",
+        r"_dynamo\.exc|TorchRuntimeError|:$|ImportError|OSError|errors_impl\.|CompileException|NoTritonConfig|Size mismatch|ptxas",
     ))
 });
 

@@ -9,6 +9,7 @@ pub mod prefix;
 
 mod ipython;
 mod message;
+mod pytest;
 mod rich;
 pub mod traceback;
 
@@ -130,8 +131,11 @@ impl Taken {
     }
 }
 
+/// Looks at the lines from the first on and takes those that it knows, or none.
+type Grammar = fn(&[&Clean]) -> Option<Taken>;
+
 /// Tried in this order at each line.
-const GRAMMARS: [fn(&[&Clean]) -> Option<Taken>; 10] = [
+const GRAMMARS: [Grammar; 11] = [
     assert_line::take,
     assert_line::take_report,
     sanitizer::take,
@@ -139,6 +143,7 @@ const GRAMMARS: [fn(&[&Clean]) -> Option<Taken>; 10] = [
     faulthandler::take,
     rich::take,
     ipython::take,
+    pytest::take,
     traceback::take_forward,
     traceback::take,
     message::take,

@@ -161,7 +161,7 @@ static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
         // rich's logging handler: `[15:58:29] WARNING  `
         plain(r"^\[\d\d:\d\d:\d\d\] (?P<level>[A-Z]+) +"),
         // pytest's error lines, markdown quotes and comments
-        plain(r"^E {3,}"),
+        plain(r"^E   "),
         plain(r"^>(?: |$)"),
         plain(r"^#{1,4} "),
         // the frames of exception groups: `  | `, `    +-+---------------- 1 ----------------`

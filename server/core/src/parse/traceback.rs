@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Clean, Taken, What, ipython, message, rich};
+use super::{Clean, Taken, What, ipython, message, pytest, rich};
 
 /// An exception and those it came from: innermost cause first, as Python prints them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -168,6 +168,7 @@ impl Reader<'_, '_> {
         link.message = message;
         self.at += used;
         self.user_code(&mut link);
+        self.place_of_pytest(&mut link);
         let carried = links.len();
         self.carried(links);
         if links.len() > carried
@@ -184,6 +185,16 @@ impl Reader<'_, '_> {
         if self.line(blanks).is_some_and(|line| line.trim_start().starts_with("from user code:")) {
             self.at += blanks + 1;
             link.frames.extend(self.frames());
+        }
+    }
+
+    /// pytest's long form names the place after the exception.
+    fn place_of_pytest(&mut self, link: &mut Link) {
+        let blanks = (0..3).take_while(|ahead| self.line(*ahead).is_some_and(|line| line.trim().is_empty())).count();
+        let place = self.line(blanks).and_then(pytest::location).filter(|(_, named)| *named && link.frames.is_empty());
+        if let Some((frame, _)) = place {
+            link.frames.push(frame);
+            self.at += blanks + 1;
         }
     }
 
@@ -246,6 +257,8 @@ impl Reader<'_, '_> {
                 frames.push(frame);
             } else if REPEATED.is_match(line) {
                 self.at += 1;
+            } else if let Some(blanks) = self.blanks_inside(&frames) {
+                self.at += blanks;
             } else if let Some(stranger) = self.stranger(!frames.is_empty()) {
                 self.at += stranger;
             } else {
@@ -255,11 +268,19 @@ impl Reader<'_, '_> {
         frames
     }
 
+    /// Blank lines before the next frame or the exception's line: loguru and some pastes have them.
+    fn blanks_inside(&self, frames: &[Frame]) -> Option<usize> {
+        let blanks = (0..3).take_while(|ahead| self.line(*ahead).is_some_and(|line| line.trim().is_empty())).count();
+        let next = self.line(blanks)?;
+        let goes_on = frame_of(next).is_some() || (!frames.is_empty() && head_of(next).is_some());
+        (blanks > 0 && goes_on).then_some(blanks)
+    }
+
     /// How many lines stand between here and the next frame that are not part of this traceback.
     fn stranger(&self, inside: bool) -> Option<usize> {
         let line = self.line(0)?;
         let allowed = if inside { 1 } else { 3 };
-        let is_end = is_header(line) && inside || (inside && (head_of(line).is_some() || is_connector(line)));
+        let is_end = inside && (is_header(line) || head_of(line).is_some() || is_connector(line));
         if is_end {
             return None;
         }
@@ -269,6 +290,9 @@ impl Reader<'_, '_> {
     fn source(&mut self, frame: &mut Frame, indent: usize) {
         let mut first_indent = 0;
         for taken in 0..SOURCE_LINES {
+            let spaced = self.line(0).is_some_and(|line| line.trim().is_empty())
+                && self.line(1).is_some_and(|line| indent_of(line) > indent && frame_of(line).is_none());
+            self.at += usize::from(spaced);
             let Some(line) = self.line(0) else { return };
             if line.trim().is_empty() || frame_of(line).is_some() {
                 return;

@@ -57,7 +57,9 @@ impl<'a> Table<'a> {
     pub fn get(&self, name: &str, at: Option<TextSize>) -> Option<&Binding<'a>> {
         let bindings = self.names.get(name)?;
         let in_force = at.and_then(|at| bindings.iter().rev().find(|binding| binding.at <= at));
-        in_force.or_else(|| bindings.iter().rev().find(|b| !matches!(b.what, Bound::Something))).or(bindings.last())
+        let says_something =
+            |b: &&Binding<'a>| !matches!(b.what, Bound::Something | Bound::Value(Expr::NoneLiteral(_)));
+        in_force.or_else(|| bindings.iter().rev().find(says_something)).or(bindings.last())
     }
 
     pub fn all(&self, name: &str) -> &[Binding<'a>] {

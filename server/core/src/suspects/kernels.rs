@@ -141,7 +141,17 @@ pub fn operations(kernel: &str) -> &'static [Operation] {
         (&["embedding"], &[Embedding]),
         (&["indexselect"], &[Embedding, IndexSelect]),
         (&["vectorized_gather", "indexkernelutils"], &[Embedding, IndexSelect, IndexRead]),
-        (&["scattergather", "scatter_gather", "gatherkernel", "scatterkernel", "scatter", "gather"], &[GatherScatter]),
+        (
+            &[
+                "scattergather",
+                "scatter_gather",
+                "tensor_gather",
+                "tensor_scatter",
+                "vectorized_scatter",
+                "tma_scatter",
+            ],
+            &[GatherScatter],
+        ),
         (
             &[
                 "indexadd",
@@ -159,8 +169,8 @@ pub fn operations(kernel: &str) -> &'static [Operation] {
         (&["index_put", "indexing_backward"], &[IndexWrite, IndexRead]),
         (&["indexkernel", "index_elementwise", "index_kernel"], &[IndexRead, IndexWrite]),
         (&["multimargin", "multi_margin", "multilabelmargin"], &[MarginLoss]),
-        (&["nll_loss", "nllloss", "classnll", "cunn_classnll", "cross_entropy"], &[LabelLoss]),
         (&["binary_cross_entropy", "bcecriterion", "bce_"], &[BinaryLoss]),
+        (&["nll_loss", "nllloss", "classnll", "cunn_classnll", "cross_entropy"], &[LabelLoss]),
         (&["multinomial", "renormrows"], &[Multinomial]),
         (&["bernoulli"], &[Bernoulli]),
         (&["_assert_async", "tensorcompare"], &[Multinomial, AsyncAssert]),

@@ -15,7 +15,10 @@ pub struct Profile {
     pub mode: Mode,
 }
 
-/// How a program is started. A path is absolute, or relative to the workspace folder and written with `/`.
+/// How a program is started.
+///
+/// A path is written with `/`, and is absolute, or relative to the workspace folder,
+/// or begins with a folder of several (`${workspaceFolder:api}/train.py`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Launch {
     /// The file that the editor shows.
@@ -35,11 +38,11 @@ impl Launch {
     pub fn title(&self) -> String {
         match self {
             Launch::CurrentFile => "current file".to_owned(),
-            Launch::Program(path) => path.clone(),
+            Launch::Program(path) => without_variable(path).to_owned(),
             Launch::Module(name) => format!("module {name}"),
-            Launch::Pytest(target) => format!("pytest {target}").trim_end().to_owned(),
-            Launch::Torchrun(path) => format!("torchrun {path}"),
-            Launch::Accelerate(path) => format!("accelerate {path}"),
+            Launch::Pytest(target) => format!("pytest {}", without_variable(target)).trim_end().to_owned(),
+            Launch::Torchrun(path) => format!("torchrun {}", without_variable(path)),
+            Launch::Accelerate(path) => format!("accelerate {}", without_variable(path)),
         }
     }
 
@@ -127,4 +130,8 @@ struct Presentation {
 fn in_workspace(path: &str) -> String {
     let is_absolute = path.starts_with('/') || path.starts_with("${") || path.as_bytes().get(1) == Some(&b':');
     if is_absolute { path.to_owned() } else { format!("${{workspaceFolder}}/{path}") }
+}
+
+fn without_variable(path: &str) -> &str {
+    path.strip_prefix("${workspaceFolder:").and_then(|rest| rest.split_once("}/")).map_or(path, |(_, rest)| rest)
 }

@@ -140,6 +140,8 @@ fn each_launch_has_its_words() {
         assert_eq!(list(&text, Place::OwnFile).unwrap()[0].name, format!("cublame: {title} (blocking)"));
     };
     check(Launch::CurrentFile, "current file", &["${file}"]);
+    let of_a_folder = "${workspaceFolder:api}/a.py";
+    check(Launch::Program(of_a_folder.into()), "a.py", &[of_a_folder]);
     check(Launch::Program("/abs/a.py".into()), "/abs/a.py", &["/abs/a.py"]);
     check(Launch::Module("proj.train".into()), "module proj.train", &["-m", "proj.train"]);
     check(Launch::Pytest(String::new()), "pytest", &["-m", "pytest"]);

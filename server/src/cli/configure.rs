@@ -1,0 +1,151 @@
+//! `cublame configure`: run configurations and profiles, written for each tool or taken away again.
+//!
+//! What is written comes from `cublame_core::config`; here files are found, read and replaced.
+
+mod files;
+mod notebook;
+mod other;
+mod pycharm;
+mod records;
+mod shell;
+mod vscode;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use cublame_core::config::launch_json::{Launch, Profile};
+use cublame_core::mode::Mode;
+
+use crate::error::{Error, Result};
+use files::Change;
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    tool: Tool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Tool {
+    /// Profiles in .vscode/launch.json and tasks in .vscode/tasks.json, or in a .code-workspace file
+    Vscode(vscode::Arguments),
+    /// Run configurations in .run or .idea/runConfigurations
+    Pycharm(pycharm::Arguments),
+    /// The function `pydebug` in your shell's profile
+    Shell(shell::Arguments),
+    /// The first cell of a Jupyter notebook
+    Notebook(notebook::Arguments),
+    /// Print the lines for .env files, containers, clusters, Neovim and Emacs
+    Other(other::Arguments),
+}
+
+pub fn main(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.tool {
+        Tool::Vscode(arguments) => finish(vscode::changes(arguments)?, arguments.writing),
+        Tool::Pycharm(arguments) => finish(pycharm::changes(arguments)?, arguments.writing),
+        Tool::Shell(arguments) => finish(shell::changes(arguments)?, arguments.writing),
+        Tool::Notebook(arguments) => finish(notebook::changes(arguments)?, arguments.writing),
+        Tool::Other(arguments) => other::print(arguments),
+    }
+}
+
+/// Flags that every tool with files has.
+#[derive(Debug, Clone, Copy, Args)]
+struct Writing {
+    /// Print what would change, as a diff, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Take away what cublame has written
+    #[arg(long)]
+    remove: bool,
+}
+
+/// What is to be run, for the tools that have a configuration for each program.
+#[derive(Debug, Args)]
+struct Targets {
+    /// A program of yours
+    #[arg(long, value_name = "FILE")]
+    program: Vec<PathBuf>,
+    /// A module, as after `python -m`
+    #[arg(long, value_name = "NAME")]
+    module: Vec<String>,
+    /// pytest, on a file or a folder or on everything
+    #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = "")]
+    pytest: Option<PathBuf>,
+    /// A program under torchrun, with one process for each GPU
+    #[arg(long, value_name = "FILE")]
+    torchrun: Vec<PathBuf>,
+    /// A program under `accelerate launch`
+    #[arg(long, value_name = "FILE")]
+    accelerate: Vec<PathBuf>,
+    /// The mode; may be given more than once [default: blocking and trace]
+    #[arg(long, value_name = "MODE")]
+    mode: Vec<Mode>,
+}
+
+impl Targets {
+    /// `place` writes a path as the tool does, from the absolute path.
+    fn launches(&self, place: &dyn Fn(&Path) -> String) -> Result<Vec<Launch>> {
+        let file = |path: &PathBuf| Ok(place(&files::existing(path)?));
+        let mut launches = Vec::new();
+        for path in &self.program {
+            launches.push(Launch::Program(file(path)?));
+        }
+        launches.extend(self.module.iter().cloned().map(Launch::Module));
+        if let Some(path) = &self.pytest {
+            launches.push(Launch::Pytest(if path.as_os_str().is_empty() { String::new() } else { file(path)? }));
+        }
+        for path in &self.torchrun {
+            launches.push(Launch::Torchrun(file(path)?));
+        }
+        for path in &self.accelerate {
+            launches.push(Launch::Accelerate(file(path)?));
+        }
+        Ok(launches)
+    }
+
+    fn modes(&self) -> Vec<Mode> {
+        if self.mode.is_empty() { vec![Mode::Blocking, Mode::Trace] } else { self.mode.clone() }
+    }
+
+    /// The one mode of a switch or a twin.
+    fn one_mode(&self) -> Result<Mode> {
+        match self.mode[..] {
+            [] => Ok(Mode::Blocking),
+            [mode] => Ok(mode),
+            _ => Err(Error::user("one mode is wanted here, and several were given")),
+        }
+    }
+}
+
+/// Each launch in each mode.
+fn profiles(launches: &[Launch], modes: &[Mode]) -> Vec<Profile> {
+    let in_modes = |launch: &Launch| -> Vec<Profile> {
+        modes.iter().map(|&mode| Profile { launch: launch.clone(), mode }).collect()
+    };
+    launches.iter().flat_map(in_modes).collect()
+}
+
+/// Prints the diff, or writes the files and says so. All files are read and edited before the first is written.
+fn finish(changes: Vec<Change>, writing: Writing) -> Result<ExitCode> {
+    let changes: Vec<Change> = changes.into_iter().filter(Change::is_one).collect();
+    if changes.is_empty() {
+        eprintln!("cublame: nothing to change");
+    }
+    for change in &changes {
+        if writing.dry_run {
+            let printed = std::io::stdout().write_all(change.diff().as_bytes());
+            printed.map_err(|failure| Error::environment("the diff could not be printed").because(failure))?;
+        } else {
+            change.write()?;
+            eprintln!(
+                "cublame: {} {}",
+                if change.after.is_some() { "wrote" } else { "deleted" },
+                change.path.display()
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
