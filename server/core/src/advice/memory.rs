@@ -5,13 +5,14 @@ use super::case::{Case, Framework};
 use super::platform::Os;
 use crate::verdict::Memory;
 
-/// The rules, in order of precedence; the first three leave no other explanation.
+/// The rules, in order of precedence; the first two leave no other explanation.
 ///
 /// 1. A request above the GPU's capacity can never be served.
 /// 2. More free than requested: something else than the lack of memory refused it.
-/// 3. More reserved but unallocated than requested: the memory is there, in pieces.
-/// 4. Most of the GPU belongs to other processes.
-/// 5. Much of it lies in private pools, which only CUDA graphs can use.
+/// 3. Most of the GPU belongs to other processes.
+/// 4. Much of it lies in private pools, which only CUDA graphs can use. What is unallocated may be in them, so this comes
+///    before the next.
+/// 5. More reserved but unallocated than requested: the memory is there, in pieces.
 pub(super) fn decide(case: &Case) -> Vec<Step> {
     if case.framework == Framework::TensorFlow {
         return vec![Step::new("grow-tensorflow-memory"), Step::new("find-gpu-holders"), Step::new("reduce-batch")];
@@ -20,9 +21,8 @@ pub(super) fn decide(case: &Case) -> Vec<Step> {
     if let (Some(requested), Some(capacity)) = (memory.requested, memory.capacity)
         && requested > capacity
     {
-        let step =
-            Step::new("check-requested-shape").with("requested", size(requested)).with("capacity", size(capacity));
-        return vec![step, Step::new("print-shapes")];
+        let step = Step::new("check-requested-shape").with("requested", size(requested));
+        return vec![step.with("capacity", size(capacity)), Step::new("print-shapes")];
     }
     if let (Some(requested), Some(free)) = (memory.requested, memory.free)
         && free >= requested
@@ -30,17 +30,8 @@ pub(super) fn decide(case: &Case) -> Vec<Step> {
         let step = Step::new("find-memory-limit").with("requested", size(requested)).with("free", size(free));
         return vec![step, Step::new("find-gpu-holders")];
     }
-    if let (Some(requested), Some(pieces)) = (memory.requested, unallocated(memory))
-        && pieces >= requested
-    {
-        let step = defragment(case).with("requested", size(requested)).with("pieces", size(pieces));
-        return [step].into_iter().chain(shrink()).collect();
-    }
-    let mut steps = Vec::new();
-    steps.extend(others(memory));
-    steps.extend(private_pools(memory));
-    steps.extend(shrink());
-    steps
+    let special = [others(memory), private_pools(memory), pieces(case, memory)];
+    special.into_iter().flatten().chain(shrink()).collect()
 }
 
 /// What helps when the memory is simply full.
@@ -50,21 +41,22 @@ fn shrink() -> Vec<Step> {
     ids.map(Step::new).into()
 }
 
-/// Reserved by PyTorch but not allocated. Messages before 2.1 give the two totals instead.
-fn unallocated(memory: &Memory) -> Option<u64> {
-    memory.reserved_unallocated.or_else(|| memory.reserved?.checked_sub(memory.allocated?))
-}
-
-/// The setting against fragmentation, under the name that this version of PyTorch uses.
+/// Memory that is reserved but in pieces, and the setting against it under the name that this version of PyTorch uses.
 ///
-/// Versions 2.2 and later name the variable and `expandable_segments` in the message itself: PYTORCH_CUDA_ALLOC_CONF up to
-/// 2.8, PYTORCH_ALLOC_CONF since 2.9. Older ones, and Windows, know only `max_split_size_mb`.
-fn defragment(case: &Case) -> Step {
+/// Messages before 2.1 give two totals instead of the difference. Versions 2.2 and later name the variable and
+/// `expandable_segments` in the message itself: PYTORCH_CUDA_ALLOC_CONF up to 2.8, PYTORCH_ALLOC_CONF since 2.9. Older
+/// ones, and Windows, know only `max_split_size_mb`.
+fn pieces(case: &Case, memory: &Memory) -> Option<Step> {
+    let requested = memory.requested?;
+    let pieces = memory.reserved_unallocated.or_else(|| memory.reserved?.checked_sub(memory.allocated?))?;
+    if pieces < requested {
+        return None;
+    }
     let names = ["PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"];
     let named = names.into_iter().find(|name| case.said.any(name)).unwrap_or("PYTORCH_CUDA_ALLOC_CONF");
     let is_offered = case.said.any("expandable_segments") && case.platform.os != Some(Os::Windows);
     let id = if is_offered { "use-expandable-segments" } else { "limit-split-size" };
-    Step::new(id).with("variable", named)
+    Some(Step::new(id).with("variable", named).with("requested", size(requested)).with("pieces", size(pieces)))
 }
 
 fn others(memory: &Memory) -> Option<Step> {

@@ -436,6 +436,16 @@ fn the_numbers_of_an_out_of_memory_decide() {
         ),
         (
             expandable,
+            Memory {
+                private_pools: Some(46 * GIB),
+                process: Some(79 * GIB),
+                reserved_unallocated: Some(20 * GIB),
+                ..memory(2 * GIB, 80 * GIB, GIB)
+            },
+            format!("share-graph-pools use-expandable-segments {SHRINK}"),
+        ),
+        (
+            expandable,
             Memory { process: Some(23 * GIB), reserved_unallocated: Some(0), ..memory(2 * GIB, 24 * GIB, GIB) },
             SHRINK.to_owned(),
         ),

@@ -68,7 +68,7 @@ pub fn remove(text: &str) -> Result<Vec<Edit>, Refused> {
 /// The 1-based lines that switch blocking on for every program that is ever started from this shell.
 pub fn global_exports(text: &str) -> Vec<usize> {
     let switches_on = |line: &str| {
-        let words: Vec<&str> = line.trim().split_whitespace().collect();
+        let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["export", assignment, ..] => assignment.trim_matches(['"', '\'']).starts_with("CUDA_LAUNCH_BLOCKING="),
             ["set", flags, "CUDA_LAUNCH_BLOCKING", ..] => flags.starts_with('-') && flags.contains(['x', 'U']),
