@@ -78,9 +78,12 @@ cost() {
   say "profiler traced $(env LD_PRELOAD=$TRACER CUBLAME_JOURNAL=dir:$work timeout 60 python3 "$here/profiled.py" 2>/dev/null) journal $("$DUMP" "$work"/*.journal 5000 | grep -c ' Kernel ')"
 }
 
+# What was done is kept even if the time runs out.
+finish() { tar -C "$work" -cz logs > "$OUT/logs.tar.gz"; rm -rf "$work"; }
+trap finish EXIT
+trap 'exit 124' TERM INT
+
 facts
 [ $# -eq 0 ] && set -- programs cores cost
 case " $* " in *programs*|*cores*) extension;; esac
 for part in "$@"; do start=$SECONDS; $part; say "$part took $((SECONDS - start)) s"; done
-tar -C "$work" -cz logs > "$OUT/logs.tar.gz"
-rm -rf "$work"
