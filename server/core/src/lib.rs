@@ -14,6 +14,8 @@ pub mod python;
 
 pub mod parse;
 
+pub mod gpu_core;
+
 pub mod evidence;
 pub mod verdict;
 
