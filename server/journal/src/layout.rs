@@ -65,7 +65,7 @@ pub enum Table {
     /// |---|---|
     /// | 0 | `number << 1 \| being_written` |
     /// | 1 | CLOCK_MONOTONIC at entry, nanoseconds |
-    /// | 2 | `kernel << 32 \| stack` (of a synchronising call: `reach << 32 \| stack`) |
+    /// | 2 | `kernel << 32 \| stack`; of a call that [`Kind::reaches`] `reach << 32 \| stack` |
     /// | 3 | grid `x \| y << 32 \| z << 48`, or the handle of the event or graph |
     /// | 4 | block `x \| y << 16 \| z << 32`, then `thread << 48` |
     /// | 5 | `kind \| flags << 8 \| result << 16 \| stream << 32` |
@@ -206,6 +206,11 @@ impl Kind {
             self,
             Kind::Kernel | Kind::Cooperative | Kind::Graph | Kind::Memcpy | Kind::Memset | Kind::BlockingCopy
         )
+    }
+
+    /// Does it matter which calls of other threads were in the queue before it?
+    pub fn reaches(self) -> bool {
+        self.is_sync() || matches!(self, Kind::EventRecord | Kind::StreamWait)
     }
 
     /// Does its success prove that earlier work is done?

@@ -286,14 +286,14 @@ fn read_call(number: u64, row: &[u64; 8]) -> Option<Call> {
         kind,
         overlaps: flag & flags::OVERLAPS != 0,
         result: (flag & flags::RETURNED != 0).then_some((row[5] >> 16) as u16),
-        kernel: if kind.is_sync() { 0 } else { high(row[2]) },
+        kernel: if kind.reaches() { 0 } else { high(row[2]) },
         stack: low(row[2]),
         stream: (row[5] >> 32) as u16,
         thread: (row[4] >> 48) as u16,
         grid: if launch { grid(row[3]) } else { [0; 3] },
         block: if launch { block(row[4]) } else { [0; 3] },
         handle: if launch { 0 } else { row[3] },
-        reach: if kind.is_sync() { high(row[2]) } else { 0 },
+        reach: if kind.reaches() { high(row[2]) } else { 0 },
     })
 }
 

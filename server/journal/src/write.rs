@@ -71,10 +71,14 @@ impl Writer {
     pub unsafe fn claim(base: *mut u8, shape: Shape, pid: u32, monotonic: u64, realtime: u64) -> Option<Writer> {
         // SAFETY: the caller promises the size, the alignment and that the mapping stays; atomics may alias.
         let words: &'static [AtomicU64] = unsafe { std::slice::from_raw_parts(base.cast(), shape.words()) };
-        Writer::lay_out(words, shape, pid, monotonic, realtime)
+        Writer::on(words, shape, pid, monotonic, realtime)
     }
 
-    fn lay_out(words: &'static [AtomicU64], shape: Shape, pid: u32, monotonic: u64, realtime: u64) -> Option<Writer> {
+    /// As [`Writer::claim`], on words of this process's own.
+    pub fn on(words: &'static [AtomicU64], shape: Shape, pid: u32, monotonic: u64, realtime: u64) -> Option<Writer> {
+        if words.len() < shape.words() {
+            return None;
+        }
         words[header::OWNER].compare_exchange(0, u64::from(pid), AcqRel, Relaxed).ok()?;
         words[header::BYTES].store(shape.bytes() as u64, Relaxed);
         words[header::MONOTONIC].store(monotonic, Relaxed);
@@ -149,8 +153,8 @@ impl Writer {
         }
     }
 
-    /// How far a synchronising call that took `number` reaches over *other* threads, as a distance: their calls numbered
-    /// `number - reach` and above may not have been in the queue yet when it began. At least 1.
+    /// How far a call that took `number` reaches over *other* threads, as a distance: of their calls those numbered
+    /// `number - reach` and above may not have been in the queue yet when it began. 0 when none was in the driver.
     pub fn reach(&self, number: u64, thread: u16) -> u32 {
         let threads = self.used(Table::Threads);
         let oldest = (1..threads)

@@ -69,6 +69,7 @@ pub struct Ticket {
     thread: u16,
     kernel: u32,
     stack: u32,
+    reach: u32,
     /// The call went into the graph of this capture and not to the GPU.
     capture: Option<u64>,
 }
@@ -261,6 +262,9 @@ impl Recorder {
         let adds = !kind.is_sync() || kind.is_work();
         let stream_row = stream.map_or(0, |stream| self.stream_row(stream, row, adds));
         ticket.number = writer.enter(row);
+        if kind.reaches() {
+            ticket.reach = writer.reach(ticket.number, row);
+        }
         // A question that is answered "not yet" leaves no trace: programs ask in loops.
         if !question {
             let (grid, block, overlaps) = match *what {
@@ -269,12 +273,11 @@ impl Recorder {
                 }
                 _ => (handle, 0, false),
             };
-            let reach = kind.is_sync().then(|| writer.reach(ticket.number, row));
             writer.record(ticket.number, &Call {
                 kind,
                 flags: if overlaps { flags::OVERLAPS } else { 0 },
                 time: system::nanoseconds(system::MONOTONIC),
-                kernel: reach.unwrap_or(ticket.kernel),
+                kernel: if kind.reaches() { ticket.reach } else { ticket.kernel },
                 stack: ticket.stack,
                 stream: stream_row,
                 thread: row,
@@ -332,8 +335,7 @@ impl Recorder {
                 kind,
                 flags: 0,
                 time: system::nanoseconds(system::MONOTONIC),
-                // The reach is taken now and not at entry, and other threads may have gone on: nothing of theirs is claimed.
-                kernel: u32::MAX,
+                kernel: ticket.reach,
                 stack: 0,
                 stream,
                 thread: ticket.thread,
@@ -356,7 +358,7 @@ impl Recorder {
                     writer.graph(GraphKind::CapturedKernel, capture, 0, ticket.kernel, ticket.stack, grid, block);
                 }
             }
-            What::Work { kind, .. } if kind.is_work() => {
+            What::Work { kind, .. } => {
                 if let Some(capture) = ticket.capture {
                     writer.graph(GraphKind::CapturedOther, capture, kind as u64, 0, ticket.stack, 0, 0);
                 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gimli::{DebugLine, DebugLineOffset, LittleEndian, Reader};
+use gimli::{DebugLine, DebugLineOffset, LittleEndian};
 
 use super::elf::{Elf, Row};
 
@@ -71,6 +71,5 @@ fn symbol_name<'a>(image: &Elf<'a>, symbol: usize) -> Option<&'a str> {
 }
 
 fn text(bytes: gimli::EndianSlice<'_, LittleEndian>) -> Cow<'_, str> {
-    bytes.slice();
     String::from_utf8_lossy(bytes.slice())
 }
