@@ -167,7 +167,7 @@ fn by_core(journal: &Journal, window: &Window, units: &[Unit], graphs: &Graphs<'
         if exact { "core" } else { "core-nearest" },
         vec![
             ("number", best.number.to_string()),
-            ("kernel", best.kernel.clone().or_else(|| grid.kernel.clone()).unwrap_or_default()),
+            ("kernel", short(best.kernel.as_deref().or(grid.kernel.as_deref()).unwrap_or_default())),
             ("grid", dimensions(grid.grid)),
             ("block", dimensions(grid.block)),
             ("count", candidates.len().to_string()),
@@ -223,7 +223,7 @@ fn by_elimination(journal: &Journal, window: &Window, units: &[Unit], question: 
     let exact = window.whole && sure && candidates.len() == 1 && !best.frames.is_empty();
     let values = vec![
         ("number", best.number.to_string()),
-        ("kernel", best.kernel.clone().unwrap_or_else(|| "a copy or a memset".to_owned())),
+        ("kernel", best.kernel.as_deref().map_or_else(|| "a copy or a memset".to_owned(), short)),
         ("count", units.len().to_string()),
         ("lines", candidates.len().to_string()),
     ];
@@ -354,6 +354,19 @@ pub fn demangle(name: &str) -> String {
         .ok()
         .and_then(|symbol| symbol.demangle_with_options(&options).ok())
         .unwrap_or_else(|| name.to_owned())
+}
+
+/// A demangled name without its template arguments: `at::native::index_elementwise_kernel`.
+pub fn short(name: &str) -> String {
+    let mut depth = 0u32;
+    name.chars()
+        .filter(|character| {
+            depth += u32::from(*character == '<');
+            let outside = depth == 0;
+            depth -= u32::from(*character == '>' && depth > 0);
+            outside
+        })
+        .collect()
 }
 
 fn replay_reason(candidate: &Candidate) -> Option<Reason> {

@@ -80,7 +80,7 @@ fn location_table(table: &[u8], first_line: u32, offset: u32) -> Option<Location
             }
             13 => {
                 line += signed(&mut bytes)?;
-                line_only(line)
+                line_only(line).map(|location| Location { end_line: Some(location.line), ..location })
             }
             14 => {
                 line += signed(&mut bytes)?;

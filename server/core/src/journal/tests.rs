@@ -396,5 +396,6 @@ fn a_launch_that_was_refused_did_not_run() {
 fn names_are_demangled() {
     assert_eq!(demangle("_Z9k_illegalPfm"), "k_illegal");
     assert_eq!(demangle("triton_poi_fused_add_0"), "triton_poi_fused_add_0");
+    assert_eq!(short("at::native::kernel<4, (anonymous namespace)::f<int>>::run"), "at::native::kernel::run");
     assert_eq!(snake_case("ScatterGather"), "scatter_gather");
 }
