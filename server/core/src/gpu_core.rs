@@ -117,11 +117,16 @@ pub fn read(bytes: &[u8]) -> Result<GpuCore, String> {
 }
 
 impl GpuCore {
-    /// The grid that faulted. None where none is marked, or more than one is.
+    /// The grid that faulted. None where none is marked and several were there, or more than one is.
+    ///
+    /// A trap leaves no exception behind when its warps have gone; the only grid on the device is then the best guess,
+    /// and has no faults.
     pub fn faulted(&self) -> Option<&Grid> {
         let mut faulted = self.grids.iter().filter(|grid| !grid.faults.is_empty());
-        let first = faulted.next()?;
-        faulted.next().is_none().then_some(first)
+        match (faulted.next(), faulted.next(), &self.grids[..]) {
+            (Some(grid), None, _) | (None, None, [grid]) => Some(grid),
+            _ => None,
+        }
     }
 }
 

@@ -136,6 +136,8 @@ fn expand(journal: &Journal, window: &mut Window, graphs: &Graphs<'_>) -> Vec<Un
 
 /// The launch that a core dump's grid is. None when the journal has no such launch.
 fn by_core(journal: &Journal, window: &Window, units: &[Unit], graphs: &Graphs<'_>, grid: &Grid) -> Option<Narrowed> {
+    // Newer drivers give the number of a thread of their own here; then it says nothing.
+    let thread_known = journal.threads().any(|thread| thread.system_number == grid.host_thread);
     let of_grid = |unit: &&Unit| {
         let kernel = journal.kernel(unit.kernel);
         let same_function = kernel.is_some_and(|kernel| {
@@ -145,10 +147,10 @@ fn by_core(journal: &Journal, window: &Window, units: &[Unit], graphs: &Graphs<'
         same_function
             && unit.grid == grid.grid
             && unit.block == grid.block
-            && (unit.replay.is_some() || grid.host_thread == 0 || thread == Some(grid.host_thread))
+            && (unit.replay.is_some() || !thread_known || thread == Some(grid.host_thread))
     };
     let mut matching: Vec<Unit> = units.iter().filter(of_grid).copied().collect();
-    let mut proved = window.whole;
+    let mut proved = window.whole && !grid.faults.is_empty();
     if matching.is_empty() {
         // The journal believes that it was done, or does not have it: never proof.
         proved = false;

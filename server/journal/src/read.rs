@@ -201,6 +201,11 @@ impl Journal {
         self.threads.get(usize::from(thread)).copied().filter(|_| thread != 0)
     }
 
+    /// Every thread that made a call.
+    pub fn threads(&self) -> impl Iterator<Item = Thread> {
+        self.threads.iter().skip(1).copied()
+    }
+
     pub fn call(&self, number: u64) -> Option<&Call> {
         self.calls.binary_search_by_key(&number, |call| call.number).ok().map(|index| &self.calls[index])
     }

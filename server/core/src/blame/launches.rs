@@ -36,14 +36,19 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
     true
 }
 
-/// The journal that saw the failure first: of the process with a sticky error, or with a core dump.
+/// The journal that saw the failure first: of the process with a sticky error, or with a core dump. Where none saw it (the
+/// error came from a call that the tracer does not watch) the only process that used the GPU.
 fn failed_process<'a>(case: &Case, evidence: &'a Evidence) -> Option<&'a TracedProcess> {
     let of_rank = |process: &&TracedProcess| {
         let rank = evidence.processes.iter().find(|events| events.pid == process.journal.pid).and_then(|events| events.rank());
         case.root.rank.is_none() || rank.is_none() || rank == case.root.rank
     };
-    let failed = |process: &&TracedProcess| process.journal.first_error.is_some() || !process.cores.is_empty();
-    evidence.traced.iter().filter(of_rank).filter(failed).min_by_key(|process| {
+    let failed = |process: &&&TracedProcess| process.journal.first_error.is_some() || !process.cores.is_empty();
+    let possible: Vec<&TracedProcess> = evidence.traced.iter().filter(of_rank).collect();
+    if let [only] = possible[..] {
+        return Some(only);
+    }
+    possible.iter().filter(failed).copied().min_by_key(|process| {
         let journal = &process.journal;
         // The clocks of one machine: nanoseconds since the journal began, after its wall-clock time.
         let error = journal.first_error.as_ref().map_or(u64::MAX, |error| error.time);

@@ -334,6 +334,8 @@ fn the_core_dump_chooses_among_unfinished_launches() {
         told(&story, &Question { kind: "illegal-address", cores: &cores, ..Question::default() })
     };
     assert_eq!(ask(grid.clone()), (vec![2], Some(Certainty::Exact)));
+    // A thread that made no call is one of the driver's own, and says nothing.
+    assert_eq!(ask(Grid { host_thread: 4711, ..grid.clone() }), (vec![2], Some(Certainty::Exact)));
     // Another shape or thread is another launch: the dump then chooses nothing, and all three lines stay.
     assert_eq!(ask(Grid { host_thread: 78, ..grid.clone() }).1, Some(Certainty::Likely));
     assert_eq!(ask(Grid { grid: [5, 1, 1], ..grid }).0, [1, 2, 3]);
