@@ -278,6 +278,11 @@ impl Writer {
         }
     }
 
+    /// Was the stream of this row destroyed?
+    pub fn is_retired(&self, stream: u16) -> bool {
+        self.row(Table::Streams, stream.into())[2].load(Relaxed) != 0
+    }
+
     /// A row for a thread; None when the table is full, and then nothing of that thread can be recorded.
     pub fn thread(&self, system_number: u32) -> Option<u16> {
         let id = self.take_row(Table::Threads)?;

@@ -94,11 +94,7 @@ const ABSENT: usize = usize::MAX;
 
 /// The address that `dlsym` answers with, or one of the two constants above.
 unsafe extern "C" fn answer(handle: *mut c_void, symbol: *const c_char) -> usize {
-    if REAL_DLSYM.load(Relaxed) == 0
-        && let Some(real) = system::real_dlsym()
-    {
-        REAL_DLSYM.store(real as usize, Relaxed);
-    }
+    real_dlsym();
     // SAFETY: the caller of `dlsym` passes a text.
     let name = unsafe { CStr::from_ptr(symbol) }.to_bytes();
     if !name.starts_with(b"cu") || handle == system::RTLD_NEXT || !recorder::wanted() {
@@ -110,6 +106,18 @@ unsafe extern "C" fn answer(handle: *mut c_void, symbol: *const c_char) -> usize
     })
 }
 
+fn real_dlsym() -> Option<system::Dlsym> {
+    match REAL_DLSYM.load(Relaxed) {
+        0 => {
+            let real = system::real_dlsym()?;
+            REAL_DLSYM.store(real as usize, Relaxed);
+            Some(real)
+        }
+        // SAFETY: only the function itself was stored.
+        real => Some(unsafe { std::mem::transmute::<usize, system::Dlsym>(real) }),
+    }
+}
+
 /// A symbol of the process, of any library that it loaded globally.
 fn look_up(symbol: &CStr) -> Option<*mut c_void> {
     look_up_in(system::RTLD_DEFAULT, symbol)
@@ -117,7 +125,7 @@ fn look_up(symbol: &CStr) -> Option<*mut c_void> {
 
 /// A symbol of a library, past our own `dlsym`.
 fn look_up_in(library: *mut c_void, symbol: &CStr) -> Option<*mut c_void> {
-    let real = system::real_dlsym()?;
+    let real = real_dlsym()?;
     // SAFETY: the name is a text; the handle is the caller's.
     let found = unsafe { real(library, symbol.as_ptr()) };
     (!found.is_null()).then_some(found)

@@ -6,8 +6,8 @@
 //! happens to hold the lock, that the interpreter's own functions give the same code objects and lines.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use std::sync::atomic::{AtomicPtr, AtomicU8};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32};
 
 use cublame_journal::FrameState;
 use cublame_journal::write::{CodeKey, CodeText, Writer};
@@ -194,7 +194,14 @@ pub struct StackCache {
     /// Outermost first: the frame and the stack that ends in it.
     known: Box<[(RawFrame, u32)]>,
     length: usize,
+    /// Rows that this thread asked for lately, so that a stack that changes costs no walk through the shared tables.
+    codes: Box<[(RawFrame, u32)]>,
+    stacks: Box<[(u64, u32, u32)]>,
 }
+
+/// Entries of the two memories above; powers of two.
+const CODES_KEPT: usize = 1024;
+const STACKS_KEPT: usize = 2048;
 
 impl StackCache {
     pub fn new() -> StackCache {
@@ -202,15 +209,44 @@ impl StackCache {
             now: vec![RawFrame::default(); DEPTH].into_boxed_slice(),
             known: vec![(RawFrame::default(), 0); DEPTH].into_boxed_slice(),
             length: 0,
+            codes: vec![(RawFrame::default(), 0); CODES_KEPT].into_boxed_slice(),
+            stacks: vec![(0, 0, 0); STACKS_KEPT].into_boxed_slice(),
         }
+    }
+
+    /// The row of a frame's code object.
+    fn code(&mut self, frame: RawFrame, find: impl FnOnce() -> u32) -> u32 {
+        // Code objects lie at multiples of 16.
+        let kept = &mut self.codes[(frame.key >> 4) as usize % CODES_KEPT];
+        let frame = RawFrame { offset: 0, ..frame };
+        if kept.0 != frame || kept.1 == 0 {
+            *kept = (frame, find());
+        }
+        kept.1
+    }
+
+    /// The row of the stack that ends at `offset` of `code`, called from `parent`.
+    fn stack(&mut self, parent: u32, code: u32, offset: u32, find: impl FnOnce() -> u32) -> u32 {
+        let key = u64::from(parent) << 32 | u64::from(code);
+        let hash = (key ^ u64::from(offset) << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let kept = &mut self.stacks[hash as usize % STACKS_KEPT];
+        if (kept.0, kept.1) != (key, offset) || kept.2 == 0 {
+            *kept = (key, offset, find());
+        }
+        kept.2
     }
 }
 
 /// The interpreter in this process: None where there is none, or none whose frames can be read.
 pub fn interpreter() -> Option<&'static Interpreter> {
     static FOUND: AtomicPtr<Interpreter> = AtomicPtr::new(std::ptr::null_mut());
+    static ASKED: AtomicU32 = AtomicU32::new(0);
     let found = FOUND.load(Acquire);
     let found = if found.is_null() {
+        // Looking costs a microsecond, and an interpreter may be loaded later: look now and then.
+        if ASKED.fetch_add(1, Relaxed) & 0xfff != 0 {
+            return None;
+        }
         let new = Box::into_raw(Box::new(Interpreter::find()?));
         match FOUND.compare_exchange(std::ptr::null_mut(), new, AcqRel, Acquire) {
             Ok(_) => new,
@@ -277,8 +313,8 @@ impl Interpreter {
         }
         while level < depth {
             let frame = cache.now[depth - 1 - level];
-            let code = self.intern(frame, writer);
-            stack = writer.stack(stack, code, frame.offset);
+            let code = cache.code(frame, || self.intern(frame, writer));
+            stack = cache.stack(stack, code, frame.offset, || writer.stack(stack, code, frame.offset));
             cache.known[level] = (frame, stack);
             level += 1;
         }
@@ -383,12 +419,13 @@ impl Interpreter {
         let layout = &self.layout;
         // SAFETY: the caller's promise.
         unsafe {
-            let version = layout.code_version.map_or(0, |version| half(code.add(version)));
-            word(code.add(layout.code_file))
-                ^ word(code.add(layout.code_name)).rotate_left(16)
-                ^ word(code.add(layout.code_line_table)).rotate_left(32)
-                ^ u64::from(half(code.add(layout.code_first_line))).rotate_left(48)
-                ^ u64::from(version).rotate_left(24)
+            let parts = word(code.add(layout.code_file)) ^ u64::from(half(code.add(layout.code_first_line))).rotate_left(48);
+            parts
+                ^ match layout.code_version {
+                    // Given to one code object only, so the rest is for the case that the interpreter ran out of them.
+                    Some(version) => u64::from(half(code.add(version))).rotate_left(24),
+                    None => word(code.add(layout.code_name)).rotate_left(16) ^ word(code.add(layout.code_line_table)).rotate_left(32),
+                }
         }
     }
 

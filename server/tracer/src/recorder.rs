@@ -104,7 +104,13 @@ struct Thread {
     /// Inside the driver: what it calls back is not the program's.
     inside: bool,
     stacks: StackCache,
+    /// Kernels launched lately, by handle and generation, with their rows; one that has a name is known to have it.
+    kernels: [(u64, u64, u32); KERNELS_KEPT],
+    /// The stream of the last call, by context and handle, with its row.
+    stream: (u64, u64, u16),
 }
+
+const KERNELS_KEPT: usize = 64;
 
 thread_local! {
     static THREAD: RefCell<Option<Box<Thread>>> = const { RefCell::new(None) };
@@ -170,7 +176,14 @@ fn with_thread<T>(recorder: &Recorder, use_it: impl FnOnce(&mut Thread) -> T) ->
             let process = PROCESS.load(Relaxed);
             if slot.as_ref().is_none_or(|thread| thread.process != process) {
                 let row = recorder.writer.thread(system::thread_number());
-                *slot = Some(Box::new(Thread { process, row, inside: false, stacks: StackCache::new() }));
+                *slot = Some(Box::new(Thread {
+                    process,
+                    row,
+                    inside: false,
+                    stacks: StackCache::new(),
+                    kernels: [(0, 0, 0); KERNELS_KEPT],
+                    stream: (0, 0, 0),
+                }));
             }
             slot.as_deref_mut().map(use_it)
         })
@@ -250,7 +263,7 @@ impl Recorder {
             ticket.stack = python::interpreter().map_or(0, |python| python.stack(writer, &mut thread.stacks));
         }
         if let What::Launch { function, .. } = *what {
-            ticket.kernel = writer.kernel(function, self.generation.load(Relaxed));
+            ticket.kernel = self.kernel_row(function, thread);
         }
         thread.inside = true;
         if let Some(stream) = stream
@@ -260,7 +273,7 @@ impl Recorder {
             return Some(ticket);
         }
         let adds = !kind.is_sync() || kind.is_work();
-        let stream_row = stream.map_or(0, |stream| self.stream_row(stream, row, adds));
+        let stream_row = stream.map_or(0, |stream| self.stream_row(stream, thread, adds));
         ticket.number = writer.enter(row);
         if kind.reaches() {
             ticket.reach = writer.reach(ticket.number, row);
@@ -294,7 +307,7 @@ impl Recorder {
             thread.inside = false;
             if ticket.number != 0 {
                 writer.leave(ticket.thread);
-                self.note_result(what, ticket, code);
+                self.note_result(what, ticket, code, thread);
             }
         }
         if code == 0 {
@@ -316,10 +329,10 @@ impl Recorder {
         Some(())
     }
 
-    fn note_result(&self, what: &What, ticket: Ticket, code: u32) {
+    fn note_result(&self, what: &What, ticket: Ticket, code: u32, thread: &mut Thread) {
         let writer = &self.writer;
         let asked = match *what {
-            What::AskStream(stream) => (Kind::StreamSync, self.stream_row(stream, ticket.thread, false), 0),
+            What::AskStream(stream) => (Kind::StreamSync, self.stream_row(stream, thread, false), 0),
             What::AskEvent(event) => (Kind::EventSync, 0, event),
             What::Launch { .. } | What::Work { .. } if code == 0 => {
                 if matches!(*what, What::Work { kind: Kind::BlockingCopy, .. }) {
@@ -419,16 +432,31 @@ impl Recorder {
         self.driver.capture_of(handle)
     }
 
+    fn kernel_row(&self, function: u64, thread: &mut Thread) -> u32 {
+        let generation = self.generation.load(Relaxed);
+        // Handles are addresses of objects of some hundred bytes.
+        let kept = &mut thread.kernels[(function >> 6) as usize % KERNELS_KEPT];
+        if (kept.0, kept.1) != (function, generation) || kept.2 == 0 {
+            *kept = (function, generation, self.writer.kernel(function, generation));
+        }
+        kept.2
+    }
+
     /// The row of a stream; without `adds`, 0 for one that was never given work.
-    fn stream_row(&self, stream: Stream, thread: u16, adds: bool) -> u16 {
+    fn stream_row(&self, stream: Stream, thread: &mut Thread, adds: bool) -> u16 {
         let handle = match stream.handle {
             0 if stream.per_thread => PER_THREAD,
             LEGACY => 0,
             handle => handle,
         };
         // Each thread has its own of these.
-        let handle = if handle == PER_THREAD { PER_THREAD | u64::from(thread) << 32 } else { handle };
-        self.writer.stream(self.driver.current_context(), handle, adds)
+        let handle = if handle == PER_THREAD { PER_THREAD | u64::from(thread.row.unwrap_or(0)) << 32 } else { handle };
+        let context = self.driver.current_context();
+        let retired = self.writer.is_retired(thread.stream.2);
+        if (thread.stream.0, thread.stream.1) != (context, handle) || thread.stream.2 == 0 || retired {
+            thread.stream = (context, handle, self.writer.stream(context, handle, adds));
+        }
+        thread.stream.2
     }
 }
 
