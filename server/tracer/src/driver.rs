@@ -274,8 +274,14 @@ pub fn answer(handle: Pointer, name: &[u8]) -> usize {
     if found.is_null() {
         crate::ASK_THE_C_LIBRARY
     } else if found == row.wrapper {
-        // Our own export was found, in the global scope. Without a driver there is no such symbol.
-        if loaded && row.real.load(Acquire) != 0 { found as usize } else { crate::ABSENT }
+        // Our own export was found, in the global scope. Without a driver there is no such symbol, unless a library
+        // after this one has it; asking for that also leaves the message that `dlerror` is asked for.
+        let has_driver = loaded && row.real.load(Acquire) != 0;
+        if has_driver {
+            found as usize
+        } else {
+            look_up_in(system::RTLD_NEXT, row.name).map_or(crate::ABSENT, |next| next as usize)
+        }
     } else if found as usize == row.real.load(Acquire) {
         row.wrapper as usize
     } else {
