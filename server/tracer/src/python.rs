@@ -424,9 +424,37 @@ impl Interpreter {
                 ^ match layout.code_version {
                     // Given to one code object only, so the rest is for the case that the interpreter ran out of them.
                     Some(version) => u64::from(half(code.add(version))).rotate_left(24),
-                    None => word(code.add(layout.code_name)).rotate_left(16) ^ word(code.add(layout.code_line_table)).rotate_left(32),
+                    None => self.contents(code),
                 }
         }
+    }
+
+    /// The same for versions that number no code objects. Strings and tables of a new one can lie where those of the old
+    /// one lay, so a part of what they hold counts as well: the ends, where made-up file names and tables differ.
+    ///
+    /// # Safety
+    /// `code` is a code object of this interpreter.
+    unsafe fn contents(&self, code: *const u8) -> u64 {
+        let layout = &self.layout;
+        let mut identity = 0u64;
+        let mut add = |part: u64| identity = (identity ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+        // SAFETY: the caller's promise; a string's or table's size lies at 16, and its data is at least as long.
+        unsafe {
+            let (table, file) = (word(code.add(layout.code_line_table)), word(code.add(layout.code_file)));
+            let (table_bytes, file_bytes) = (word((table as *const u8).add(16)), word((file as *const u8).add(16)));
+            for (object, data, bytes) in [(table, 32, table_bytes), (file, layout.text_ascii as u64, file_bytes)] {
+                add(object);
+                add(bytes);
+                if bytes >= 8 {
+                    add(word((object + data) as *const u8));
+                    add(word((object + data + bytes - 8) as *const u8));
+                } else {
+                    add(word((object + data) as *const u8) & ((1 << (bytes * 8)) - 1));
+                }
+            }
+            add(word(code.add(layout.code_name)));
+        }
+        identity
     }
 
     fn intern(&self, frame: RawFrame, writer: &Writer) -> u32 {
