@@ -8,6 +8,7 @@ mod asserts;
 mod context;
 mod failure;
 mod nccl;
+mod launches;
 mod place;
 mod root;
 mod user_code;

@@ -16,6 +16,9 @@ pub mod python;
 
 pub mod parse;
 
+pub mod gpu_core;
+pub mod journal;
+
 pub mod evidence;
 pub mod verdict;
 
