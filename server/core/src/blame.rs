@@ -7,8 +7,8 @@
 mod asserts;
 mod context;
 mod failure;
-mod nccl;
 mod launches;
+mod nccl;
 mod place;
 mod root;
 mod user_code;

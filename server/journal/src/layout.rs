@@ -135,8 +135,7 @@ pub struct Shape {
 
 impl Shape {
     /// A million calls in less than 64 MiB.
-    pub const DEFAULT: Shape =
-        Shape { rows: [1 << 20, 1 << 18, 1 << 14, 1 << 20, 1 << 14, 1 << 12, 1 << 12, 1 << 15] };
+    pub const DEFAULT: Shape = Shape { rows: [1 << 20, 1 << 18, 1 << 14, 1 << 20, 1 << 14, 1 << 12, 1 << 12, 1 << 15] };
 
     pub const fn rows(&self, table: Table) -> usize {
         self.rows[table as usize]
@@ -290,13 +289,8 @@ pub enum FrameState {
 }
 
 impl FrameState {
-    pub const ALL: [FrameState; 5] = [
-        FrameState::None,
-        FrameState::Plausible,
-        FrameState::Verified,
-        FrameState::Refused,
-        FrameState::Unsupported,
-    ];
+    pub const ALL: [FrameState; 5] =
+        [FrameState::None, FrameState::Plausible, FrameState::Verified, FrameState::Refused, FrameState::Unsupported];
 
     pub fn from_number(number: u64) -> FrameState {
         usize::try_from(number).ok().and_then(|index| FrameState::ALL.get(index)).copied().unwrap_or_default()

@@ -490,12 +490,9 @@ fn known(kind: GraphKind, first: Pointer, second: Pointer) -> What {
 fn add_kernel(graph: Pointer, node: *const KernelNode) -> What {
     // SAFETY: null, or the parameters that the driver is about to read.
     match unsafe { node.as_ref() } {
-        Some(node) => What::AddKernel {
-            graph: graph as u64,
-            function: node.function as u64,
-            grid: node.grid,
-            block: node.block,
-        },
+        Some(node) => {
+            What::AddKernel { graph: graph as u64, function: node.function as u64, grid: node.grid, block: node.block }
+        }
         None => What::Watch,
     }
 }

@@ -7,7 +7,6 @@ use regex::Regex;
 use super::Case;
 use super::context::{ends_in_backward, is_jax, is_observer, is_replay, phase};
 use super::failure::{Failure, Told};
-use super::failure::Told;
 use super::launches::by_journal;
 use super::user_code::Spot;
 use crate::catalog::facts::{Reporting, Subject, UNRECOGNISED};

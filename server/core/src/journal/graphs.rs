@@ -66,7 +66,8 @@ impl<'a> Graphs<'a> {
             }
             Some((index, row)) => {
                 let of_capture = |other: &&GraphRow| {
-                    matches!(other.kind, GraphKind::CapturedKernel | GraphKind::CapturedOther) && other.first == row.first
+                    matches!(other.kind, GraphKind::CapturedKernel | GraphKind::CapturedOther)
+                        && other.first == row.first
                 };
                 let captured: Vec<&GraphRow> = earlier[..index].iter().filter(of_capture).collect();
                 nodes.rows.extend(&captured);
