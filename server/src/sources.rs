@@ -29,7 +29,7 @@ pub struct Judged {
 /// `roots` are the folders whose files are the user's own code; `cwd` is where relative names of the evidence start.
 pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: &Texts) -> Judged {
     let mut sources = Sources::new(roots.iter().map(|root| root.to_string_lossy().into_owned()).collect());
-    let mut finder = Finder { roots, cwd, by_base_name: None };
+    let mut finder = Finder::new(roots, cwd);
     for _ in 0..ROUNDS {
         let wanted = blame::wanted(evidence, &sources);
         if wanted.is_empty() {
@@ -56,16 +56,21 @@ fn read(path: &Path) -> Option<Source> {
     Some(Source { path: path.to_string_lossy().into_owned(), text: Arc::from(String::from_utf8_lossy(&bytes)) })
 }
 
-struct Finder<'a> {
+/// Finds what a name in some evidence means on this machine.
+pub struct Finder<'a> {
     roots: &'a [PathBuf],
     cwd: Option<&'a Path>,
     /// Every file under the roots by its last component, made when a name is first searched by its end.
     by_base_name: Option<HashMap<String, Vec<PathBuf>>>,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    pub fn new(roots: &'a [PathBuf], cwd: Option<&'a Path>) -> Self {
+        Self { roots, cwd, by_base_name: None }
+    }
+
     /// The file that a name means here: itself, or the one file under the roots that shares its longest end.
-    fn find(&mut self, name: &str) -> Option<PathBuf> {
+    pub fn find(&mut self, name: &str) -> Option<PathBuf> {
         if name.starts_with('<') {
             return None;
         }
@@ -134,7 +139,7 @@ mod tests {
             fs::write(path, "x = 1\n").unwrap();
         }
         let roots = [folder.path().to_owned()];
-        let found = Finder { roots: &roots, cwd: None, by_base_name: None }.find(name);
+        let found = Finder::new(&roots, None).find(name);
         assert_eq!(found, expected.map(|file| folder.path().join(file)), "{name}");
     }
 

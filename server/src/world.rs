@@ -14,6 +14,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub mod finding;
 pub mod orders;
+pub mod paths;
+mod reading;
 pub mod standing;
 pub mod starting;
 mod survey;
@@ -21,8 +23,10 @@ mod watching;
 
 use finding::Finding;
 use orders::{Order, Refusal, Then};
+use paths::Mapping;
+use reading::{FileTexts, Surveyed};
 use standing::KnownRun;
-use survey::{FileTexts, Plan, Stamp, Survey, Surveyed};
+use survey::{Plan, Stamp, Survey};
 use watching::Watching;
 
 use crate::session::place::Surroundings;
@@ -110,6 +114,8 @@ pub struct Settings {
     pub mode: Option<cublame_core::mode::Mode>,
     /// `cublame.python`
     pub python: Option<PathBuf>,
+    /// `cublame.pathMappings`
+    pub path_mappings: Vec<Mapping>,
     /// `cublame.locale`, else the editor's.
     pub language: Language,
 }
@@ -117,6 +123,7 @@ pub struct Settings {
 /// What request handlers read: the newest state that the world has published.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
+    pub language: Language,
     pub findings: BTreeMap<PathBuf, Arc<[Finding]>>,
     pub runs: Vec<Arc<KnownRun>>,
 }
@@ -252,7 +259,13 @@ impl<E: Editor> World<E> {
         match event {
             Event::Roots(roots) => self.set_roots(roots),
             Event::Settings(settings, complaints) => {
+                let reread = self.settings.path_mappings != settings.path_mappings
+                    || self.settings.language != settings.language;
                 self.settings = settings;
+                if reread {
+                    self.runs.clear();
+                    self.look();
+                }
                 complaints.into_iter().for_each(|complaint| self.editor.tell(Level::Warning, complaint));
             }
             Event::Text { path, version, text } => {
@@ -303,17 +316,22 @@ impl<E: Editor> World<E> {
         }
         let events = self.events.clone();
         self.reading = Reading::Busy;
-        let plan = Plan {
-            roots: self.roots.clone(),
-            surroundings: self.surroundings.clone(),
-            seen: self.runs.iter().map(|(folder, (stamp, _))| (folder.clone(), stamp.clone())).collect(),
-            language: self.settings.language,
-            oldest: self.started - A_DAY,
-        };
+        let plan = self.plan();
         tokio::task::spawn_blocking(move || {
             let survey = survey::survey(&plan);
             events.post(Event::Surveyed(Box::new(survey)));
         });
+    }
+
+    fn plan(&self) -> Plan {
+        Plan {
+            roots: self.roots.clone(),
+            surroundings: self.surroundings.clone(),
+            seen: self.runs.iter().map(|(folder, (stamp, _))| (folder.clone(), stamp.clone())).collect(),
+            mappings: self.settings.path_mappings.clone(),
+            language: self.settings.language,
+            oldest: self.started - A_DAY,
+        }
     }
 
     fn surveyed(&mut self, survey: Survey) {
@@ -349,7 +367,7 @@ impl<E: Editor> World<E> {
     fn forget_what_was_edited_before_the_start(&mut self, surveyed: &Surveyed) {
         for finding in &surveyed.findings {
             let text = surveyed.texts.get(&finding.path).and_then(Option::as_ref);
-            let edited = text.is_none_or(|(text, _)| finding.whereabouts(text).edited);
+            let edited = text.is_none_or(|file| finding.whereabouts(&file.text).edited);
             if edited && surveyed.run.run.started < self.started {
                 self.gone.insert((finding.run.clone(), finding.index));
             }
@@ -393,7 +411,11 @@ impl<E: Editor> World<E> {
         let mut runs: Vec<Arc<KnownRun>> = self.known_runs().cloned().map(Arc::new).collect();
         runs.sort_by_key(|run| std::cmp::Reverse(run.generation()));
         self.editor.runs(&runs.iter().map(Arc::as_ref).collect::<Vec<_>>());
-        self.publish.send_replace(Arc::new(Snapshot { findings: self.shown.clone(), runs }));
+        self.publish.send_replace(Arc::new(Snapshot {
+            language: self.settings.language,
+            findings: self.shown.clone(),
+            runs,
+        }));
     }
 
     fn dirty_if_shown(&mut self, path: &Path) {
@@ -409,7 +431,7 @@ impl<E: Editor> World<E> {
             match self.open.get(&path) {
                 Some((version, text)) => self.editor.show(&path, Some(text), Some(*version), findings),
                 None => {
-                    let text = self.disk.get(&path).and_then(Option::as_ref).map(|(text, _)| text);
+                    let text = self.disk.get(&path).and_then(Option::as_ref).map(|file| &file.text);
                     self.editor.show(&path, text, None, findings);
                 }
             }
@@ -438,15 +460,16 @@ impl<E: Editor> World<E> {
     }
 
     fn read_texts(&self, paths: impl IntoIterator<Item = PathBuf>) {
-        let known = |path: &PathBuf| self.disk.get(path).and_then(|text| text.as_ref().map(|(_, modified)| *modified));
+        let known = |path: &PathBuf| self.disk.get(path).and_then(|text| text.as_ref().map(|file| file.modified));
         let paths: Vec<(PathBuf, Option<f64>)> = paths.into_iter().map(|path| (path.clone(), known(&path))).collect();
         if paths.is_empty() {
             return;
         }
         let events = self.events.clone();
         tokio::task::spawn_blocking(move || {
-            let changed = paths.into_iter().filter(|(path, known)| survey::modified(path) != *known || known.is_none());
-            let texts: FileTexts = changed.map(|(path, _)| (path.clone(), survey::text_on_disk(&path))).collect();
+            let changed =
+                paths.into_iter().filter(|(path, known)| reading::modified(path) != *known || known.is_none());
+            let texts: FileTexts = changed.map(|(path, _)| (path.clone(), reading::text_on_disk(&path))).collect();
             if !texts.is_empty() {
                 events.post(Event::TextsRead(texts));
             }
@@ -460,7 +483,7 @@ impl<E: Editor> World<E> {
                 continue;
             }
             self.dirty_if_shown(&path);
-            let edited_by = text.as_ref().map_or_else(|| LineIndex::new(""), |(text, _)| text.clone());
+            let edited_by = text.as_ref().map_or_else(|| LineIndex::new(""), |file| file.text.clone());
             self.disk.insert(path.clone(), text);
             self.let_edited_go(&path, &edited_by);
         }

@@ -7,6 +7,7 @@
 mod asserts;
 mod context;
 mod failure;
+mod launches;
 mod nccl;
 mod place;
 mod root;

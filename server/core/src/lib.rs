@@ -16,11 +16,16 @@ pub mod python;
 
 pub mod parse;
 
+pub mod gpu_core;
+pub mod journal;
+
 pub mod evidence;
 pub mod verdict;
 
 pub mod blame;
 pub mod suspects;
+
+pub mod lint;
 
 pub mod catalog;
 

@@ -35,6 +35,23 @@ pub fn install() -> Result<PathBuf> {
     })
 }
 
+/// As `install`, in a folder of the caller's choice and nowhere else.
+pub fn install_in(cache: &Path) -> io::Result<PathBuf> {
+    let folder = cache.join(format!("hook-{}", content_hash()));
+    require_usable_on_a_path(&folder)?;
+    if verify(&folder).is_ok() {
+        return Ok(folder);
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(cache)?;
+    let aside = write_aside(cache)?;
+    let placed = place(&aside, &folder, cache);
+    if placed.is_err() {
+        // The failure itself is what gets reported.
+        fs::remove_dir_all(&aside).ok();
+    }
+    placed.map(|()| folder)
+}
+
 /// The value of PYTHONPATH with the hook's folder first.
 ///
 /// An empty entry would put the working directory on the child's path, so an empty value counts as none.
@@ -54,30 +71,15 @@ const FILES: [(&str, &str); 4] = [
     ("_cublame_adopt.py", include_str!("_cublame_adopt.py")),
 ];
 
-/// Python keeps its compiled files there.
+/// Python keeps its compiled files there; Python 2 beside the source.
 const COMPILED: &str = "__pycache__";
+const COMPILED_BY_PYTHON_2: [&str; 2] = ["sitecustomize.pyc", "sitecustomize.pyo"];
 
 fn cache_folders() -> impl Iterator<Item = PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let xdg = absolute("XDG_CACHE_HOME");
     let home = absolute("HOME").map(|home| home.join(".cache"));
     xdg.into_iter().chain(home).map(|cache| cache.join("cublame"))
-}
-
-fn install_in(cache: &Path) -> io::Result<PathBuf> {
-    let folder = cache.join(format!("hook-{}", content_hash()));
-    require_usable_on_a_path(&folder)?;
-    if verify(&folder).is_ok() {
-        return Ok(folder);
-    }
-    DirBuilder::new().recursive(true).mode(0o700).create(cache)?;
-    let aside = write_aside(cache)?;
-    let placed = place(&aside, &folder, cache);
-    if placed.is_err() {
-        // The failure itself is what gets reported.
-        fs::remove_dir_all(&aside).ok();
-    }
-    placed.map(|()| folder)
 }
 
 /// Gives the finished folder its name. When somebody else was faster theirs is taken, unless it is damaged.
@@ -141,8 +143,9 @@ fn verify(folder: &Path) -> io::Result<()> {
         if !is_private(&metadata) {
             return refuse("holds something that others can change");
         }
-        let expected = FILES.iter().find(|(expected, _)| name == *expected);
-        let known = if name == COMPILED { metadata.is_dir() } else { expected.is_some() && metadata.is_file() };
+        let mut files = FILES.iter().map(|(file, _)| *file).chain(COMPILED_BY_PYTHON_2);
+        let known =
+            if name == COMPILED { metadata.is_dir() } else { files.any(|file| name == file) && metadata.is_file() };
         if !known {
             return refuse("holds something else");
         }
@@ -215,6 +218,7 @@ mod tests {
         let written = folder.join("sitecustomize.py").metadata().unwrap().ino();
         fs::create_dir(folder.join(COMPILED)).unwrap();
         fs::set_permissions(folder.join(COMPILED), PermissionsExt::from_mode(0o755)).unwrap();
+        fs::write(folder.join("sitecustomize.pyc"), "").unwrap();
         assert_eq!(install_in(cache.path()).unwrap(), folder);
         assert_eq!(folder.join("sitecustomize.py").metadata().unwrap().ino(), written);
     }

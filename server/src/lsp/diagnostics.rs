@@ -1,5 +1,6 @@
 //! A finding as a diagnostic of the protocol. Pure: a finding, a text and what the client can do, to a value.
 
+use cublame_core::catalog::documentation_url;
 use cublame_core::text::{Encoding, LineColumn, LineIndex};
 use cublame_core::verdict::Frame;
 use cublame_core::{Certainty, Place, Verdict};
@@ -215,8 +216,7 @@ fn located(related: &[Related<'_>], _features: &Features) -> Vec<DiagnosticRelat
 
 /// The page about a kind of failure.
 fn documentation(kind: &str) -> Option<CodeDescription> {
-    let href = format!("{}/blob/main/README.md#{kind}", env!("CARGO_PKG_REPOSITORY")).parse().ok()?;
-    Some(CodeDescription { href })
+    Some(CodeDescription { href: documentation_url(kind)?.parse().ok()? })
 }
 
 #[cfg(test)]

@@ -6,11 +6,14 @@ use cublame_core::catalog::Language;
 use cublame_core::mode::Mode;
 use serde_json::Value;
 
+use crate::world::paths::Mapping;
+
 /// What the server reads of them. A value that it cannot use is as good as none, and is said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     pub mode: Option<Mode>,
     pub python: Option<PathBuf>,
+    pub path_mappings: Vec<Mapping>,
     pub language: Language,
     /// What could not be used, as whole sentences.
     pub complaints: Vec<String>,
@@ -42,12 +45,31 @@ pub fn of_section(section: Option<&Value>, locale: Option<&str>) -> Settings {
     let (mode, python, chosen_locale) = (word("mode"), word("python"), word("locale"));
     settings.python = python.map(PathBuf::from);
     settings.language = chosen_locale.as_deref().or(locale).map_or(Language::English, Language::of_locale);
+    settings.path_mappings = path_mappings(section, &mut settings.complaints);
     match mode.as_deref().map(str::parse::<Mode>) {
         Some(Ok(mode)) => settings.mode = Some(mode),
         Some(Err(unknown)) => settings.complaints.push(format!("the setting {SECTION}.mode: {unknown}")),
         None => {}
     }
     settings
+}
+
+/// As debugpy has them: `[{ "localRoot": "/home/dev/proj", "remoteRoot": "/workspace" }]`.
+fn path_mappings(section: Option<&Value>, complaints: &mut Vec<String>) -> Vec<Mapping> {
+    let Some(listed) = section.and_then(|section| section.get("pathMappings")).filter(|value| !value.is_null()) else {
+        return Vec::new();
+    };
+    let mapping = |entry: &Value| {
+        let word = |name: &str| entry.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        Some(Mapping { remote: word("remoteRoot")?, local: word("localRoot")?.into() })
+    };
+    let mappings: Option<Vec<Mapping>> = listed.as_array().and_then(|entries| entries.iter().map(mapping).collect());
+    mappings.unwrap_or_else(|| {
+        complaints.push(format!(
+            "the setting {SECTION}.pathMappings is a list of {{ localRoot, remoteRoot }} and is left out"
+        ));
+        Vec::new()
+    })
 }
 
 #[cfg(test)]
@@ -65,9 +87,19 @@ mod tests {
     }
 
     #[test]
+    fn path_mappings_are_those_of_debugpy() {
+        let section = json!({ "pathMappings": [{ "localRoot": "/home/dev/proj", "remoteRoot": "/workspace" }] });
+        let expected = Mapping { remote: "/workspace".to_owned(), local: "/home/dev/proj".into() };
+        assert_eq!(of_section(Some(&section), None).path_mappings, [expected]);
+    }
+
+    #[test]
     fn what_cannot_be_used_is_said_and_left_out() {
-        let settings = of_section(Some(&json!({ "mode": "fast", "python": 3 })), Some("zh_CN"));
+        let settings = of_section(
+            Some(&json!({ "mode": "fast", "python": 3, "pathMappings": [{ "localRoot": "/a" }] })),
+            Some("zh_CN"),
+        );
         assert_eq!((settings.mode, settings.python, settings.language), (None, None, Language::SimplifiedChinese));
-        assert_eq!(settings.complaints.len(), 2, "{:?}", settings.complaints);
+        assert_eq!(settings.complaints.len(), 3, "{:?}", settings.complaints);
     }
 }

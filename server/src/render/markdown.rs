@@ -4,14 +4,16 @@
 
 use std::fmt::Write as _;
 
+use cublame_core::catalog::{Texts, describe};
 use cublame_core::{Certainty, Place, Verdict};
 
 use crate::world::standing::KnownRun;
 
 /// What an editor shows over the line of a verdict.
-pub fn hover(verdict: &Verdict) -> String {
+pub fn hover(verdict: &Verdict, texts: &Texts) -> String {
     let mut page = String::new();
     section(&mut page, verdict);
+    let _ = writeln!(page, "{}", describe(&verdict.kind, texts).meaning);
     page.trim_end().to_owned()
 }
 
@@ -63,6 +65,12 @@ pub fn escaped(text: &str) -> String {
     safe
 }
 
+/// Sentences of unknown origin in which backticks mark code, as the catalogue's do: they stay code, the rest is escaped.
+pub fn prose(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    parts.map(|(number, part)| if number % 2 == 1 { code(part) } else { escaped(part) }).collect()
+}
+
 /// Text of unknown origin as inline code, in a fence longer than any in it.
 pub fn code(text: &str) -> String {
     let text: String = text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
@@ -81,8 +89,8 @@ fn section(page: &mut String, verdict: &Verdict) {
         let number = error.code.map(|code| format!(" ({code})")).unwrap_or_default();
         let _ = writeln!(page, "{}{number}: {}\n", code(&error.name), escaped(&error.text));
     }
-    list(page, "Why", verdict.because.iter().map(|reason| escaped(reason)));
-    list(page, "Not seen", verdict.missing.iter().map(|missing| escaped(missing)));
+    list(page, "Why", verdict.because.iter().map(|reason| prose(reason)));
+    list(page, "Not seen", verdict.missing.iter().map(|missing| prose(missing)));
     if let Some(reported) = verdict.reported.as_ref().filter(|reported| Some(*reported) != verdict.place.as_ref()) {
         let trusted = if verdict.trace_trusted { "" } else { "; that line alone proves nothing" };
         let _ = writeln!(page, "The error surfaced at {}{trusted}.\n", place_words(reported));
@@ -112,7 +120,7 @@ fn section(page: &mut String, verdict: &Verdict) {
     list(
         page,
         "What to do",
-        verdict.advice.iter().map(|advice| format!("**{}**: {}", escaped(&advice.title), escaped(&advice.detail))),
+        verdict.advice.iter().map(|advice| format!("**{}**: {}", prose(&advice.title), prose(&advice.detail))),
     );
     list(
         page,
@@ -139,10 +147,13 @@ fn place_words(place: &Place) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cublame_core::catalog::Language;
 
     #[test]
     fn nothing_from_a_log_keeps_a_meaning_of_its_own() {
         assert_eq!(escaped("[x](command:rm) <img> `a` **b**\nc"), r"\[x\]\(command\:rm\) &lt;img\> \`a\` \*\*b\*\* c");
+        assert_eq!(prose("call `x.min()` and *look*"), r"call `x.min()` and \*look\*");
+        assert_eq!(prose("a ` b <b>"), "a ` b <b>`");
         assert_eq!(code("a`b"), "``a`b``");
         assert_eq!(code("`a"), "`` `a ``");
         assert_eq!(code("\x1b[31mred"), "` [31mred`");
@@ -151,6 +162,6 @@ mod tests {
     #[test]
     fn a_verdict_over_its_line() {
         let verdict: Verdict = serde_json::from_str(crate::world::finding::tests::VERDICT).expect("a verdict");
-        insta::assert_snapshot!(hover(&verdict));
+        insta::assert_snapshot!(hover(&verdict, Texts::get(Language::English)));
     }
 }

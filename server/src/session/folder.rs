@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::place::{FOLDER, Surroundings};
-use super::{events, stored_log};
+use super::{events, stored_log, traced};
 use crate::error::{Error, Result};
 use crate::os::{files, processes};
 
@@ -164,7 +164,9 @@ impl RunFolder {
         let log = self.log().or_complain(&mut unread);
         let report = self.report().or_complain(&mut unread);
         let blocking = run.as_ref().is_some_and(|run| run.blocking);
-        Evidence { log, processes, run, exit: report.map(|report| report.exit), blocking, unread }
+        let (traced, unread_traces) = traced::read(&self.path);
+        unread.extend(unread_traces);
+        Evidence { traced, log, processes, run, exit: report.map(|report| report.exit), blocking, unread }
     }
 
     /// Does its supervisor still watch it? Checked by number and start time, so that a later process is not taken for it.

@@ -6,6 +6,7 @@ pub mod folder;
 
 pub mod events;
 pub mod stored_log;
+pub mod traced;
 
 pub mod index;
 pub mod retention;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use cublame_core::mode::Mode;
 use serde_json::{Value, json};
 
+use super::reading::{self, Surveyed};
 use super::standing::KnownRun;
 use super::starting::Start;
-use super::survey::{self, Surveyed};
 use super::{Editor, Event, Level, World, unix_now};
 use crate::render::markdown;
 use crate::session::folder::RunFolder;
@@ -169,11 +169,11 @@ impl<E: Editor> World<E> {
 
     /// The log's verdicts are shown as those of a run that ended now; the event that brings them opens its page.
     fn explain(&mut self, text: String, blocking: bool) {
-        let (roots, language, events) = (self.roots.clone(), self.settings.language, self.events.clone());
+        let (plan, events) = (self.plan(), self.events.clone());
         self.explanations += 1;
         let number = self.explanations;
         tokio::task::spawn_blocking(move || {
-            let explained = survey::explained(&text, blocking, number, &roots, language, unix_now());
+            let explained = reading::explained(&text, blocking, number, &plan, unix_now());
             events.post(Event::Explained(Box::new(explained)));
         });
     }

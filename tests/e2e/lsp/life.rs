@@ -181,6 +181,76 @@ fn a_run_that_does_not_concern_the_workspace_is_not_shown() {
     assert_eq!(server.diagnostics(&project.path("train.py")).len(), 1);
 }
 
+/// As of a container that has the project at another place, with the run folder on a shared disk.
+#[test]
+fn a_run_of_another_machine_is_shown_in_the_files_of_this_one() {
+    let project = project();
+    let mut run = project.failure("train.py");
+    let place = run.verdicts[0].place.as_mut().expect("a place");
+    place.path = Some("/workspace/job/train.py".to_owned());
+    let mut server = TestServer::start(&project, able(&project));
+    project.ran(&run);
+    let diagnostics = server.diagnostics(&project.path("train.py"));
+    assert_eq!(diagnostics[0].range.start.line, 1);
+}
+
+#[test]
+fn path_mappings_decide_between_files_of_one_name() {
+    let project = Project::new(&[("a/train.py", "x = 1\n"), ("b/train.py", TRAIN), ("train.py", TRAIN)]);
+    let mut run = project.failure("train.py");
+    run.verdicts[0].place.as_mut().expect("a place").path = Some("/workspace/train.py".to_owned());
+    let mappings = serde_json::json!([{ "localRoot": project.path("b"), "remoteRoot": "/workspace" }]);
+    let mut initialize = able(&project);
+    initialize["initializationOptions"] = serde_json::json!({ "settings": { "pathMappings": mappings } });
+    let mut server = TestServer::start(&project, initialize);
+    project.ran(&run);
+    assert_eq!(server.diagnostics(&project.path("b/train.py")).len(), 1);
+}
+
+/// A file that was touched since, and is the same by its content hash or by the line that the hook saw.
+#[test]
+fn what_the_hook_recorded_counts_more_than_the_age_of_a_file() {
+    for (events, shown) in [
+        (serde_json::json!({ "event": "exit", "hashes": { "TRAIN": "HASH" } }), true),
+        (serde_json::json!({ "event": "exit", "hashes": { "TRAIN": "0000" } }), false),
+        (exception("z = emb(tok)  # @fault"), true),
+        (exception("z = emb(other)"), false),
+    ] {
+        let project = project();
+        let train = project.path("train.py");
+        let folder = project.start(&project.failure("train.py").age(Duration::from_secs(60)), None);
+        let mut line = serde_json::json!({ "v": 1, "time": 1.0, "pid": 7 });
+        line.as_object_mut().expect("an object").extend(events.as_object().expect("an object").clone());
+        let line = line.to_string().replace("TRAIN", train.to_str().expect("text")).replace("HASH", &sha256(TRAIN));
+        std::fs::write(folder.path().join("events/7-a.jsonl"), line + "\n").expect("a file");
+        project.finish(&folder, &project.failure("train.py").age(Duration::from_secs(60)));
+        project.ran(&project.failure("eval.py"));
+        let mut server = TestServer::start(&project, able(&project));
+        if shown {
+            assert_eq!(severity(&server.diagnostics(&train)), Some(DiagnosticSeverity::ERROR));
+        }
+        // Where it is not shown, an unclaimed message would fail the test at its end.
+        assert_eq!(server.diagnostics(&project.path("eval.py")).len(), 1);
+    }
+}
+
+fn exception(source: &str) -> serde_json::Value {
+    let frame = serde_json::json!({
+        "file": "train.py", "path": "TRAIN", "line": 2, "function": "<module>", "source": source });
+    serde_json::json!({
+        "event": "exception", "hook": "excepthook", "thread": "MainThread", "main_thread": true,
+        "chain": [{ "type": "RuntimeError", "message": "CUDA error", "frames": [frame] }] })
+}
+
+/// Of coreutils, so that the test does not check the product with the product's own code.
+fn sha256(text: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("text");
+    std::fs::write(&path, text).expect("a file");
+    let output = std::process::Command::new("sha256sum").arg(path).output().expect("sha256sum");
+    String::from_utf8(output.stdout).expect("text").split(' ').next().expect("a word").to_owned()
+}
+
 #[test]
 fn folders_come_and_go() {
     let (one, other) = (project(), project());

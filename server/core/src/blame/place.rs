@@ -7,6 +7,7 @@ use regex::Regex;
 use super::Case;
 use super::context::{ends_in_backward, is_jax, is_observer, is_replay, phase};
 use super::failure::{Failure, Told};
+use super::launches::by_journal;
 use super::user_code::Spot;
 use crate::catalog::facts::{Reporting, Subject, UNRECOGNISED};
 use crate::parse::{cuda_error, jax};
@@ -61,9 +62,16 @@ pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
             judgement.trusted = true;
         }
         Reporting::Elsewhere => elsewhere(case, sources, &mut judgement),
+        // The journal knows which launches can have failed; the text only knows where the failure surfaced.
+        Reporting::Echo | Reporting::Asynchronous
+            if !is_blocking(evidence) && by_journal(case, evidence, sources, &mut judgement) => {}
         Reporting::Echo if is_jax(root) => of_jax(case, sources, &mut judgement),
         Reporting::Echo => echo(case, evidence, &mut judgement),
         Reporting::Asynchronous => asynchronous(case, evidence, sources, &mut judgement),
+    }
+    let bad_address = matches!(root.kind.id.as_str(), "illegal-address" | "misaligned-address");
+    if judgement.certainty == Certainty::Exact && bad_address && root.told != Told::Sanitizer {
+        judgement.because.push(("bad-address", vec![]));
     }
     say_the_rest(case, evidence, reported, sources, &mut judgement);
     judgement
@@ -118,11 +126,10 @@ fn asynchronous(case: &Case, evidence: &Evidence, sources: &Sources, judgement: 
         }
         suspects(case, sources, false, judgement);
     }
-    if judgement.certainty == Certainty::Exact
-        && matches!(root.kind.id.as_str(), "illegal-address" | "misaligned-address")
-    {
-        judgement.because.push(("bad-address", vec![]));
-    }
+}
+
+fn is_blocking(evidence: &Evidence) -> bool {
+    evidence.blocking || evidence.run.as_ref().is_some_and(|run| run.blocking)
 }
 
 /// Did threads run into the error at launches of their own? Then the first to print it need not be the one that failed.
@@ -141,8 +148,7 @@ fn fits_elsewhere(case: &Case, sources: &Sources) -> bool {
 
 /// Was every launch of the failed process waited for? Proved by who put the variable in force, never by the text.
 fn blocking(case: &Case, evidence: &Evidence, judgement: &mut Judgement) -> bool {
-    let in_force = evidence.blocking || evidence.run.as_ref().is_some_and(|run| run.blocking);
-    if !in_force {
+    if !is_blocking(evidence) {
         return false;
     }
     // Only the value 1 counts, and the process may have been given another one on its way.

@@ -108,6 +108,10 @@ pub struct Assert {
     condition: Regex,
     #[serde(default, deserialize_with = "optional_regex")]
     kernel: Option<Regex>,
+    /// Functions one of which encloses the assertion where it stands in a lambda: every kernel that can fire it has the
+    /// name of one in its own.
+    #[serde(default)]
+    pub functions: Vec<String>,
 }
 
 /// What is wrong where an assertion fails.

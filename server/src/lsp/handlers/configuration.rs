@@ -54,8 +54,8 @@ fn pull(backend: &Backend) {
 }
 
 fn post(world: &Handle, settings: Settings) {
-    let Settings { mode, python, language, complaints } = settings;
-    world.post(Event::Settings(world::Settings { mode, python, language }, complaints));
+    let Settings { mode, python, path_mappings, language, complaints } = settings;
+    world.post(Event::Settings(world::Settings { mode, python, path_mappings, language }, complaints));
 }
 
 fn locale(backend: &Backend) -> Option<&str> {

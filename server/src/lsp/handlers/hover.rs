@@ -1,5 +1,6 @@
 //! `textDocument/hover`: the verdict of the line, with its reasons and what to do.
 
+use cublame_core::catalog::Texts;
 use tower_lsp::ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
 
 use super::super::backend::Backend;
@@ -20,8 +21,9 @@ pub fn hover(backend: &Backend, params: &HoverParams) -> Option<Hover> {
     let here: Vec<_> = here.collect();
     let (first, whereabouts) = *here.first()?;
     let verdicts = here.iter().map(|(finding, _)| &*finding.verdict);
+    let texts = Texts::get(snapshot.language);
     let contents = if features.hover_markdown {
-        let value = verdicts.map(markdown::hover).collect::<Vec<_>>().join("\n\n---\n\n");
+        let value = verdicts.map(|verdict| markdown::hover(verdict, texts)).collect::<Vec<_>>().join("\n\n---\n\n");
         MarkupContent { kind: MarkupKind::Markdown, value }
     } else {
         let value = verdicts.map(diagnostics::plain_hover).collect::<Vec<_>>().join("\n\n");

@@ -1,0 +1,240 @@
+//! From a run folder to what an editor may show of it. Everything in the folder is untrusted.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use cublame_core::advice::advise;
+use cublame_core::catalog::Texts;
+use cublame_core::event::{Exception, What};
+use cublame_core::evidence::ProcessEvents;
+use cublame_core::log::Log;
+use cublame_core::mode::Mode;
+use cublame_core::run::{Exit, Run, Watch};
+use cublame_core::text::LineIndex;
+use cublame_core::verdict::Place;
+use cublame_core::{Evidence, Verdict};
+use sha2::{Digest, Sha256};
+
+use super::finding::{Anchor, Finding};
+use super::paths::Paths;
+use super::standing::{KnownRun, Outcome, outcome};
+use super::survey::{Plan, Stamp};
+use crate::session::folder::{RunFolder, State};
+use crate::sources::judge;
+
+/// A run, and the findings that it would be shown with.
+#[derive(Debug)]
+pub struct Surveyed {
+    pub run: KnownRun,
+    pub findings: Vec<Finding>,
+    /// The files of the findings as they are on disk.
+    pub texts: FileTexts,
+}
+
+/// The files of findings, by path; None for what is not text.
+pub type FileTexts = BTreeMap<PathBuf, Option<FileText>>;
+
+/// A file as it was read from disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileText {
+    pub text: LineIndex,
+    /// When it was last written, in Unix seconds.
+    pub modified: f64,
+}
+
+/// Reads a run. None: it is of no concern to this workspace, or cannot be read at all.
+pub fn read(
+    folder: &RunFolder,
+    stamp: &Stamp,
+    plan: &Plan,
+    paths: &mut Paths<'_>,
+    notes: &mut Vec<String>,
+) -> Option<Surveyed> {
+    let mut unread = Vec::new();
+    let run = folder.run().or_complain(&mut unread);
+    let report = folder.report().or_complain(&mut unread);
+    notes.extend(unread.into_iter().map(|sentence| format!("{}: {sentence}", folder.path().display())));
+    let run = run?;
+    let finished = report.as_ref().map_or(run.started, |report| report.finished);
+    let evidence = folder.evidence();
+    let texts = Texts::get(plan.language);
+    let (outcome, verdicts) = match (report, run.watch, stamp.state) {
+        (Some(report), _, _) => {
+            let verdicts: Vec<Arc<Verdict>> =
+                report.verdicts.into_iter().map(|verdict| Arc::new(advised(verdict, &evidence, texts))).collect();
+            (outcome(report.exit, &verdicts), verdicts)
+        }
+        (None, _, State::Live) => (Outcome::Running, Vec::new()),
+        (None, Watch::Supervised, _) => (Outcome::Interrupted, Vec::new()),
+        // Nobody wrote a report for it: the verdicts are made here, from what its processes left.
+        (None, Watch::Adopted, _) => adopted(&evidence, &run, plan),
+    };
+    if !concerns(&run, &verdicts, paths) {
+        return None;
+    }
+    let run = KnownRun {
+        run,
+        folder: folder.path().to_owned(),
+        outcome,
+        verdicts,
+        dismissed: stamp.dismissed,
+        stale: outcome == Outcome::Failed && finished < plan.oldest,
+    };
+    if outcome == Outcome::Failed && !run.stale && !run.dismissed {
+        Some(with_findings(run, &evidence.processes, finished, paths))
+    } else {
+        Some(Surveyed { run, findings: Vec::new(), texts: FileTexts::new() })
+    }
+}
+
+/// A pasted log as a run of its own, without a folder: each has its own name, so that none clears another.
+pub fn explained(text: &str, blocking: bool, number: u64, plan: &Plan, now: f64) -> Surveyed {
+    let id = format!("pasted log {number}");
+    let evidence = Evidence { log: Some(Log::from_text(text)), blocking, ..Evidence::default() };
+    let judged = judge(&evidence, &plan.roots, None, Texts::get(plan.language));
+    let run = Run {
+        schema: cublame_core::run::SCHEMA,
+        id: id.clone(),
+        watch: Watch::Adopted,
+        mode: if blocking { Mode::Blocking } else { Mode::Off },
+        argv: vec![id.clone()],
+        cwd: String::new(),
+        entry: None,
+        started: now,
+        host: String::new(),
+        runner: None,
+        child: None,
+        blocking,
+        env: BTreeMap::new(),
+    };
+    let verdicts = judged.verdicts.into_iter().map(Arc::new).collect();
+    let (folder, outcome) = (PathBuf::from(id), Outcome::Failed);
+    let run = KnownRun { run, folder, outcome, verdicts, dismissed: false, stale: false };
+    with_findings(run, &[], now, &mut Paths::new(&plan.roots, &plan.mappings))
+}
+
+/// A report on disk may place a line, and nothing more: what to do is worked out anew from the catalogue.
+fn advised(mut verdict: Verdict, evidence: &Evidence, texts: &Texts) -> Verdict {
+    verdict.advice = advise(&verdict, evidence, texts);
+    verdict
+}
+
+/// How an adopted run ended. Its exit code is not known: it did well when every process ended in an orderly way and
+/// there is nothing to blame.
+fn adopted(evidence: &Evidence, run: &Run, plan: &Plan) -> (Outcome, Vec<Arc<Verdict>>) {
+    let orderly = |process: &ProcessEvents| process.events.iter().any(|event| matches!(event.what, What::Exit(_)));
+    let all_orderly = !evidence.processes.is_empty() && evidence.processes.iter().all(orderly);
+    let judged = judge(evidence, &plan.roots, Some(Path::new(&run.cwd)), Texts::get(plan.language));
+    let verdicts: Vec<Arc<Verdict>> = judged.verdicts.into_iter().map(Arc::new).collect();
+    let exit = Exit { code: all_orderly.then_some(0), signal: None };
+    (outcome(exit, &verdicts), verdicts)
+}
+
+/// Does a run belong to the workspace: by its working directory, its program, or any line that it names?
+fn concerns(run: &Run, verdicts: &[Arc<Verdict>], paths: &mut Paths<'_>) -> bool {
+    let cwd = Path::new(&run.cwd).canonicalize();
+    if cwd.is_ok_and(|cwd| paths.is_within(&cwd))
+        || run.entry.as_deref().is_some_and(|entry| paths.here(entry).is_some())
+    {
+        return true;
+    }
+    let named = |verdict: &Arc<Verdict>| {
+        let places = verdict.place.iter().chain(&verdict.reported).filter_map(|place| place.path.clone());
+        places.chain(verdict.frames.iter().filter_map(|frame| frame.path.clone())).collect::<Vec<_>>()
+    };
+    verdicts.iter().flat_map(named).any(|path| paths.here(&path).is_some())
+}
+
+/// The findings of a failed run: a verdict is shown at its culprit, else where it surfaced, else at the program's start.
+fn with_findings(run: KnownRun, events: &[ProcessEvents], finished: f64, paths: &mut Paths<'_>) -> Surveyed {
+    let mut texts = FileTexts::new();
+    let mut findings = Vec::new();
+    for (index, verdict) in run.verdicts.iter().enumerate() {
+        let start = run.run.entry.as_ref().map(|entry| Place {
+            file: entry.clone(),
+            path: Some(entry.clone()),
+            line: 1,
+            column: None,
+            end_column: None,
+            function: None,
+        });
+        let places = [verdict.place.clone(), verdict.reported.clone(), start].into_iter().flatten();
+        let mut here = places.filter_map(|place| Some((paths.here(place.path.as_deref()?)?, place)));
+        let Some((path, place)) = here.next() else { continue };
+        drop(here);
+        let file = texts.entry(path.clone()).or_insert_with(|| text_on_disk(&path));
+        let anchor = file.as_ref().and_then(|file| anchor(file, &place, events, finished));
+        findings.push(Finding {
+            run: run.run.id.clone(),
+            generation: run.generation(),
+            index,
+            verdict: Arc::new(paths.localized(verdict)),
+            mode: run.run.mode,
+            place: Place { path: Some(path.display().to_string()), ..place },
+            path,
+            anchor,
+            not_reproduced: None,
+        });
+    }
+    Surveyed { run, findings, texts }
+}
+
+/// Reads a file; None for what is not text or too large to be source.
+pub fn text_on_disk(path: &Path) -> Option<FileText> {
+    const LARGEST: u64 = 16 << 20;
+    let metadata = path.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > LARGEST {
+        return None;
+    }
+    let modified = modified(path)?;
+    let text = String::from_utf8(std::fs::read(path).ok()?).ok()?;
+    Some(FileText { text: LineIndex::new(text), modified })
+}
+
+/// When a file was last written, in Unix seconds.
+pub fn modified(path: &Path) -> Option<f64> {
+    let modified = path.metadata().ok()?.modified().ok()?;
+    Some(modified.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs_f64())
+}
+
+/// The line as it was, if the file on disk still has it: by the content hash that the hook recorded, else by the line
+/// that it recorded, else by the file's age.
+fn anchor(file: &FileText, place: &Place, events: &[ProcessEvents], finished: f64) -> Option<Anchor> {
+    if place.line > file.text.line_count() {
+        return None;
+    }
+    let anchor = Anchor::at(&file.text, place.line);
+    let same_content = recorded_hash(place, events).map(|hash| *hash == hash_of(file.text.text()));
+    let unchanged = same_content == Some(true)
+        || match recorded_line(place, events) {
+            Some(source) => anchor.says(source),
+            None => same_content.is_none() && file.modified <= finished,
+        };
+    unchanged.then_some(anchor)
+}
+
+/// What the hook saw on a line when the program failed there.
+fn recorded_line<'a>(place: &Place, events: &'a [ProcessEvents]) -> Option<&'a str> {
+    let exceptions = events.iter().flat_map(|process| &process.events).filter_map(|event| match &event.what {
+        What::Exception(exception) => Some(exception),
+        What::Start(_) | What::Exit(_) => None,
+    });
+    let links = exceptions.flat_map(|Exception { chain, .. }| chain);
+    let mut there =
+        links.flat_map(|link| &link.frames).filter(|frame| frame.path == place.path && frame.line == place.line);
+    there.find_map(|frame| frame.source.as_deref())
+}
+
+fn recorded_hash<'a>(place: &Place, events: &'a [ProcessEvents]) -> Option<&'a String> {
+    let mut exits = events.iter().flat_map(|process| &process.events).filter_map(|event| match &event.what {
+        What::Exit(exit) => Some(exit),
+        What::Start(_) | What::Exception(_) => None,
+    });
+    exits.find_map(|exit| exit.hashes.get(place.path.as_ref()?))
+}
+
+fn hash_of(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}

