@@ -15,6 +15,8 @@ pub mod sources;
 
 pub mod hook;
 
+pub mod demo;
+
 pub mod os;
 
 pub use error::{Blame, Error};

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand, each with its arguments and a `main` that returns the exit code.
 
 mod configure;
+mod demo;
 mod env;
 mod explain;
 mod lsp;
@@ -28,6 +29,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// See what cublame does: a failure recorded on a real GPU, replayed without one
+    Demo(demo::Arguments),
     /// Explain a log of any origin: what failed, which line, what to do
     Explain(explain::Arguments),
     /// Run a program, and at a CUDA failure say which line broke
@@ -53,6 +56,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let arguments = Arguments::try_parse().unwrap_or_else(|failure| refuse(&failure));
     let outcome: Result<ExitCode> = match &arguments.command {
+        Command::Demo(arguments) => demo::main(arguments),
         Command::Explain(arguments) => explain::main(arguments),
         Command::Run(arguments) => Ok(run::main(arguments)),
         Command::Guardian { runner, start, run } => {
