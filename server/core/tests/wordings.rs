@@ -135,6 +135,10 @@ fn wordings_without_a_cuda_error_value() {
         ("oom-host", "RuntimeError: DataLoader worker (pid 12345) is killed by signal: Killed."),
         ("oom-host", "./run.sh: line 3: 71234 Killed                  python train.py"),
         ("oom-host", "Killed"),
+        ("oom-host", "Process finished with exit code 137 (interrupted by signal 9: SIGKILL)"),
+        ("oom-host", "Last State: Terminated, Reason: OOMKilled, Exit Code: 137"),
+        ("segfault", "Process finished with exit code 139 (interrupted by signal 11: SIGSEGV)"),
+        ("segfault", "Process finished with exit code -1073741819 (0xC0000005)"),
         ("oom-host", "[12345.678901] Out of memory: Killed process 4321 (python) total-vm:1kB, anon-rss:2kB"),
         (
             "oom-host",
@@ -345,6 +349,7 @@ fn text_that_tells_of_no_failure_has_no_verdict() {
         "step 12 loss 0.31",
         "Using CUDA device 0: NVIDIA H100",
         "If you run out of memory, lower the batch size",
+        "pcieport 0000:00:1c.0: PCIe Bus Error: severity=Corrected, type=Physical Layer",
         "2024-01-01 10:00:00,123 - trainer - INFO - out of memory errors are retried",
         "E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been registered",
         "    raise RuntimeError(\"CUDA error: device-side assert triggered\")",

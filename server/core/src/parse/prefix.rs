@@ -150,7 +150,7 @@ static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
         plain(r"^\[(?P<level>[EWIF]) [\w./-]+:\d+\] ?"),
         plain(r"^\[(?:[EWIF]\d* )?\d\d:\d\d:\d\d(?:\.\d+)? [\w./-]+:\d+\] ?"),
         plain(r"^\[PG [^\]]*?\b[Rr]ank (?P<rank>\d+)\] ?"),
-        plain(r"^\[[Rr]ank (?P<rank>\d+)\]:? ?"),
+        plain(r"^\[[Rr]ank:? (?P<rank>\d+)\]:? ?"),
         plain(r"^\[c10d\] ?"),
         // TensorFlow: `2024-11-20 10:59:56.408862: E external/xla/...:663] `
         plain(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: (?P<level>[EWIF]) [^\]\s]*:\d+\] ?"),

@@ -79,7 +79,7 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
     if !is_header(first) && frame_of(first).is_none() && message::head(first).is_none() {
         return None;
     }
-    let mut reader = Reader { lines, at: 0, rank: None };
+    let mut reader = Reader::new(lines, 0);
     let chain = reader.chain()?;
     let rank = reader.rank;
     Some(Taken { lines: reader.at, what: vec![(rank, What::Exception(chain))] })
@@ -88,7 +88,7 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
 /// Anomaly mode's warning: `Error detected in XBackward. Traceback of forward call that caused the error:` and frames.
 pub(super) fn take_forward(lines: &[&Clean]) -> Option<Taken> {
     let function = FORWARD.captures(&lines.first()?.text)?.get(1)?.as_str().to_owned();
-    let mut reader = Reader { lines, at: 1, rank: None };
+    let mut reader = Reader::new(lines, 1);
     let frames = reader.frames();
     Taken::one(reader.at, What::ForwardTrace { function, frames })
 }
@@ -98,12 +98,20 @@ pub(super) struct Reader<'a, 'l> {
     pub(super) lines: &'a [&'l Clean],
     pub(super) at: usize,
     pub(super) rank: Option<u32>,
+    /// How many tracebacks this one is carried in.
+    depth: usize,
 }
 
 /// Chains are as long as Python's recursion allows; nobody reads more than this.
 const LINKS: usize = 64;
+/// Workers of workers carry tracebacks in tracebacks, but no deeper than this.
+const DEPTH: usize = 16;
 
-impl Reader<'_, '_> {
+impl<'a, 'l> Reader<'a, 'l> {
+    pub(super) fn new(lines: &'a [&'l Clean], at: usize) -> Self {
+        Self { lines, at, rank: None, depth: 0 }
+    }
+
     fn line(&self, ahead: usize) -> Option<&str> {
         self.lines.get(self.at + ahead).map(|line| line.text.as_str())
     }
@@ -156,6 +164,15 @@ impl Reader<'_, '_> {
 
     /// One traceback: header, frames, last line, and what its message carries.
     fn block(&mut self, links: &mut Vec<Link>) {
+        if self.depth == DEPTH {
+            return;
+        }
+        self.depth += 1;
+        self.block_within_depth(links);
+        self.depth -= 1;
+    }
+
+    fn block_within_depth(&mut self, links: &mut Vec<Link>) {
         if self.line(0).is_some_and(is_header) {
             let group = self.line(0).is_some_and(|line| line.contains("Exception Group Traceback"));
             self.at += 1;
