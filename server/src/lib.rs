@@ -14,6 +14,7 @@ pub mod session;
 pub mod sources;
 
 pub mod hook;
+pub mod tracer;
 
 pub mod demo;
 

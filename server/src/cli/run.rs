@@ -12,7 +12,7 @@ use cublame_core::catalog::Texts;
 use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
-use crate::hook;
+use crate::{hook, tracer};
 use crate::os::processes;
 use crate::render::terminal;
 use crate::session::folder::RunFolder;
@@ -20,11 +20,12 @@ use crate::session::mode::{Wishes, resolve_mode};
 use crate::session::place::Surroundings;
 use crate::session::supervise::{Job, NotStarted, Ran, supervise};
 use crate::session::verdict::{Concluded, conclude, write_copy};
-use crate::session::{facts, index, retention};
+use crate::session::journals::Journals;
+use crate::session::{facts, index, journals, retention};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// off or blocking (else CUBLAME_MODE, else the workspace's .cublame/mode)
+    /// off, blocking, trace or core (else CUBLAME_MODE, else the workspace's .cublame/mode)
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
     /// Write the report (JSON) to this file as well
@@ -53,7 +54,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             None
         }
     };
-    let env = environment(mode, folder.as_ref(), &mut notes);
+    let traced = matches!(mode, Mode::Trace | Mode::Core);
+    let journals = if traced { prepare_journals(folder.as_ref(), &mut notes) } else { None };
+    let env = environment(mode, folder.as_ref(), journals.as_ref().map(Journals::value), &mut notes);
     notes.iter().for_each(|note| say(note));
 
     let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, folder.as_ref());
@@ -72,7 +75,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let ran = Ran { partial: unwritten.into_iter().chain(ran.partial).collect(), ..ran };
+    let unkept = journals.zip(folder.as_ref()).map(|(journals, folder)| journals.keep(folder.path()));
+    let partial = unwritten.into_iter().chain(ran.partial).chain(unkept.into_iter().flatten()).collect();
+    let ran = Ran { partial, ..ran };
     let exit = ran.exit;
     let texts = Texts::get(super::language_of_the_environment());
     let mut concluded = conclude(folder.as_ref(), facts, ran, texts);
@@ -94,8 +99,19 @@ fn exit_code(exit: Exit) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(OWN_FAILURE)
 }
 
-/// What the child's environment gets beside what this process has.
-pub(super) fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<String>) -> EnvBlock {
+/// The memory that a traced child writes its launches into.
+fn prepare_journals(folder: Option<&RunFolder>, notes: &mut Vec<String>) -> Option<Journals> {
+    let prepared = folder.map_or(Ok(()), |folder| journals::make_folders(folder.path())).and_then(|()| Journals::prepare());
+    prepared.map_err(|failure| notes.push(format!("there is no memory for the launch journal: {failure}"))).ok()
+}
+
+/// What the child's environment gets beside what this process has. `journal` is where its launches go.
+pub(super) fn environment(
+    mode: Mode,
+    folder: Option<&RunFolder>,
+    journal: Option<String>,
+    notes: &mut Vec<String>,
+) -> EnvBlock {
     let mut current = BTreeMap::new();
     let mut unreadable = Vec::new();
     for (name, value) in std::env::vars_os() {
@@ -119,8 +135,15 @@ pub(super) fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Ve
         notes.push(format!("{name} is not UTF-8 and stays as it is, so Python exceptions are read from the output."));
         hook = None;
     }
+    let mut tracer = None;
+    if matches!(mode, Mode::Trace | Mode::Core) {
+        match tracer::install() {
+            Ok(library) => tracer = path(&library),
+            Err(error) => notes.push(format!("launches are not traced, since {error}")),
+        }
+    }
     let run = folder.and_then(|folder| path(folder.path()));
-    let block = env_block(mode, Os::HERE, &Machine { hook, tracer: None, run }, &current);
+    let block = env_block(mode, Os::HERE, &Machine { hook, tracer, journal, run }, &current);
     notes.extend(block.left_out.iter().map(|left| format!("{} is not set: {}.", left.name, left.why)));
     block
 }

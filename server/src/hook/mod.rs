@@ -5,30 +5,14 @@
 //! once, by content hash, into the user's cache.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, Metadata, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
-
-use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::os::embedded::{Embedded, has_colon};
 
 /// Writes the hook's files where they are not there yet, and returns their folder, to be put first on PYTHONPATH.
-///
-/// It is `hook-<hash>` in `$XDG_CACHE_HOME/cublame` or `~/.cache/cublame`; where neither can be used, a fresh folder under
-/// the system's temporary one. Any number of processes may do this at once.
 pub fn install() -> Result<PathBuf> {
-    let mut refused = None;
-    for cache in cache_folders() {
-        match install_in(&cache) {
-            Ok(folder) => return Ok(folder),
-            Err(failure) => refused = Some(failure),
-        }
-    }
-    install_in_fresh_folder(&std::env::temp_dir()).map_err(|failure| {
-        let failure = refused.unwrap_or(failure);
+    HOOK.install().map_err(|failure| {
         Error::environment("the Python hook cannot be written")
             .because(failure)
             .hint("set XDG_CACHE_HOME or TMPDIR to a folder of your own that you can write and whose path has no colon")
@@ -182,10 +166,23 @@ fn content_hash() -> String {
     }
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
+const HOOK: Embedded = Embedded {
+    name: "hook",
+    files: &[
+        ("sitecustomize.py", include_bytes!("sitecustomize.py")),
+        ("_cublame_hook.py", include_bytes!("_cublame_hook.py")),
+        ("_cublame_report.py", include_bytes!("_cublame_report.py")),
+        ("_cublame_adopt.py", include_bytes!("_cublame_adopt.py")),
+    ],
+    // Python keeps its compiled files there.
+    others: Some("__pycache__"),
+    refuse: has_colon,
+};
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     use super::*;
 
@@ -203,30 +200,33 @@ mod tests {
     #[track_caller]
     fn check_repairs(damage: impl Fn(&Path)) {
         let cache = cache();
-        let folder = install_in(cache.path()).unwrap();
+        let folder = HOOK.install_in(cache.path()).unwrap();
         damage(&folder);
-        assert!(verify(&folder).is_err());
-        assert_eq!(install_in(cache.path()).unwrap(), folder);
-        verify(&folder).unwrap();
+        assert!(HOOK.verify(&folder).is_err());
+        assert_eq!(HOOK.install_in(cache.path()).unwrap(), folder);
+        HOOK.verify(&folder).unwrap();
         assert_eq!(names(cache.path()), [folder.file_name().unwrap()]);
     }
 
     #[test]
     fn a_second_install_keeps_the_first_ones_files() {
         let cache = cache();
-        let folder = install_in(cache.path()).unwrap();
+        let folder = HOOK.install_in(cache.path()).unwrap();
         let written = folder.join("sitecustomize.py").metadata().unwrap().ino();
         fs::create_dir(folder.join(COMPILED)).unwrap();
         fs::set_permissions(folder.join(COMPILED), PermissionsExt::from_mode(0o755)).unwrap();
         fs::write(folder.join("sitecustomize.pyc"), "").unwrap();
         assert_eq!(install_in(cache.path()).unwrap(), folder);
+        fs::create_dir(folder.join("__pycache__")).unwrap();
+        fs::set_permissions(folder.join("__pycache__"), PermissionsExt::from_mode(0o755)).unwrap();
+        assert_eq!(HOOK.install_in(cache.path()).unwrap(), folder);
         assert_eq!(folder.join("sitecustomize.py").metadata().unwrap().ino(), written);
     }
 
     #[test]
     fn the_folder_is_private() {
         let cache = cache();
-        let folder = install_in(&cache.path().join("new")).unwrap();
+        let folder = HOOK.install_in(&cache.path().join("new")).unwrap();
         assert_eq!(folder.metadata().unwrap().mode() & 0o777, 0o700);
         assert_eq!(folder.join("sitecustomize.py").metadata().unwrap().mode() & 0o777, 0o600);
     }
@@ -254,24 +254,24 @@ mod tests {
     #[test]
     fn many_installs_at_once_agree() {
         let cache = cache();
-        let install = || install_in(cache.path()).unwrap();
+        let install = || HOOK.install_in(cache.path()).unwrap();
         let folders: Vec<PathBuf> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..16).map(|_| scope.spawn(install)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(folders.windows(2).all(|pair| pair[0] == pair[1]));
-        verify(&folders[0]).unwrap();
+        HOOK.verify(&folders[0]).unwrap();
         assert_eq!(names(cache.path()), [folders[0].file_name().unwrap()]);
     }
 
     #[test]
     fn a_folder_that_cannot_be_on_a_path_or_written_is_refused() {
         let cache = cache();
-        assert!(install_in(&cache.path().join("a:b")).is_err());
+        assert!(HOOK.install_in(&cache.path().join("a:b")).is_err());
         fs::write(cache.path().join("file"), "").unwrap();
-        assert!(install_in(&cache.path().join("file")).is_err());
-        let fresh = install_in_fresh_folder(cache.path()).unwrap();
-        verify(&fresh).unwrap();
+        assert!(HOOK.install_in(&cache.path().join("file")).is_err());
+        let fresh = HOOK.install_in_fresh_folder(cache.path()).unwrap();
+        HOOK.verify(&fresh).unwrap();
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub struct Machine {
     pub hook: Option<String>,
     /// The tracer's shared library, absolute.
     pub tracer: Option<String>,
+    /// Where the launch journal goes, in the tracer's words: `memfd:PID:FD,...` of a supervisor, or `run`.
+    pub journal: Option<String>,
     /// The run folder, absolute; absent for a run that its first process creates.
     pub run: Option<String>,
 }
@@ -228,6 +230,16 @@ fn tracer(os: Os, machine: &Machine, user: &UserValues, block: &mut EnvBlock) {
         block.leave_out(NAME, why);
         return;
     }
+    let Some(journal) = &machine.journal else {
+        block.leave_out(NAME, "there is no memory for the launch journal");
+        return;
+    };
+    block.set(
+        "CUBLAME_JOURNAL",
+        journal,
+        Half::Launch,
+        "Tells the tracer where to write down what the program asks of the GPU.",
+    );
     block.set(
         NAME,
         tracer_last(library, user.get(NAME).unwrap_or_default()),

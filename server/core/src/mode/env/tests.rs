@@ -5,6 +5,7 @@ fn machine() -> Machine {
     Machine {
         hook: Some("/opt/cublame/hook".to_owned()),
         tracer: Some("/opt/cublame/libcublame_tracer.so".to_owned()),
+        journal: Some("memfd:1:3".to_owned()),
         run: Some("/home/dev/proj/.cublame/runs/a1".to_owned()),
     }
 }
@@ -113,7 +114,7 @@ fn ld_preload_keeps_theirs_before_ours_and_replaces_an_older_copy() {
 
 #[test]
 fn a_path_that_the_list_cannot_hold_is_left_out_and_said() {
-    let odd = Machine { hook: Some("/opt/a:b".into()), tracer: Some("/opt/my tools/t.so".into()), run: None };
+    let odd = Machine { hook: Some("/opt/a:b".into()), tracer: Some("/opt/my tools/t.so".into()), journal: Some("run".into()), run: None };
     let block = env_block(Mode::Trace, Os::Linux, &odd, &BTreeMap::new());
     assert_eq!(block.get("PYTHONPATH"), None);
     assert_eq!(block.get("PYTEST_PLUGINS"), None);
