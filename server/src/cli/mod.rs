@@ -4,6 +4,7 @@ mod configure;
 mod demo;
 mod env;
 mod explain;
+mod lint;
 mod lsp;
 mod run;
 
@@ -48,6 +49,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+    /// Find what makes CUDA debugging fail, before the program runs
+    Lint(lint::Arguments),
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
 }
@@ -71,6 +74,7 @@ pub fn main() -> ExitCode {
         Command::Configure(arguments) => configure::main(arguments),
         Command::Env(arguments) => env::main(arguments),
         Command::InNewSession { words } => Err(starting::in_new_session(words)),
+        Command::Lint(arguments) => lint::main(arguments),
         Command::Lsp(arguments) => lsp::main(arguments),
     };
     outcome.unwrap_or_else(|error| {

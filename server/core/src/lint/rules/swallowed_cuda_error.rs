@@ -62,7 +62,9 @@ fn runs_on_gpu<'a>(code: &Code<'_, 'a>, body: &'a [Stmt], site: &Site<'a>) -> bo
             tree::each_expression(expr, &mut |expr| {
                 let Expr::Call(call) = expr else { return };
                 let backward = tree::last_name(&call.func) == Some("backward") && call.func.is_attribute_expr();
-                runs = runs || backward && imports_torch || device::of_call(code, call, scope).is_some();
+                let asks = matches!(tree::last_name(&call.func), Some("mem_get_info" | "synchronize" | "Stream"));
+                let uses = !asks && device::of_call(code, call, scope).is_some();
+                runs = runs || backward && imports_torch || uses;
             });
         }
         imports_torch = imports_torch && !matches!(stmt, Stmt::Import(_) | Stmt::ImportFrom(_));
