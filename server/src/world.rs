@@ -187,6 +187,7 @@ pub fn start<E: Editor>(make_editor: impl FnOnce(Reply) -> E, surroundings: Surr
         reading: Reading::Idle,
         children: starting::Children::default(),
         questions: orders::Questions::default(),
+        consents: BTreeSet::new(),
         complained: HashSet::new(),
     };
     tokio::spawn(async move {
@@ -242,6 +243,8 @@ struct World<E> {
     reading: Reading,
     children: starting::Children,
     questions: orders::Questions,
+    /// The roots for which the user has said that a run may be repeated without asking.
+    consents: BTreeSet<PathBuf>,
     /// What was already said about files that cannot be read.
     complained: HashSet<String>,
 }
@@ -275,6 +278,7 @@ impl<E: Editor> World<E> {
             Event::Saved(path) => self.saved(&path),
             Event::Closed(path) => {
                 self.open.remove(&path);
+                self.dirty_if_shown(&path);
                 self.read_texts(self.shown.contains_key(&path).then_some(path));
             }
             Event::Stirred => self.look(),
@@ -337,6 +341,7 @@ impl<E: Editor> World<E> {
     fn surveyed(&mut self, survey: Survey) {
         let again = self.reading == Reading::BusyAndAgain;
         self.reading = Reading::Idle;
+        self.consents.extend(survey.consents);
         for note in survey.notes {
             if self.complained.insert(note.clone()) {
                 self.editor.tell(Level::Warning, note);

@@ -338,8 +338,8 @@ fn is_run_id(name: &str) -> bool {
     name.len() == expected.len() && expected.iter().copied().zip(shape).all(|(expected, found)| digits(expected, found))
 }
 
-/// Makes `<folder>/runs/<id>/events` with what is missing above it.
-fn make_run(folder: &Path, now: SystemTime) -> io::Result<RunFolder> {
+/// Makes a project's folder and its `runs`, and keeps both out of version control. Returns `runs`.
+pub fn prepare(folder: &Path) -> io::Result<PathBuf> {
     let runs = runs_in(folder);
     for folder in [folder, &runs] {
         fs::create_dir_all(folder)?;
@@ -349,6 +349,12 @@ fn make_run(folder: &Path, now: SystemTime) -> io::Result<RunFolder> {
         }
     }
     ignore_in_git(folder, &runs)?;
+    Ok(runs)
+}
+
+/// Makes `<folder>/runs/<id>/events` with what is missing above it.
+fn make_run(folder: &Path, now: SystemTime) -> io::Result<RunFolder> {
+    let runs = prepare(folder)?;
     loop {
         let path = runs.join(new_id(now)?);
         match DirBuilder::new().mode(0o700).create(&path) {

@@ -1,6 +1,6 @@
 //! What the user can order. The set is closed, and every order is answered at once: what takes time shows itself later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::reading::{self, Surveyed};
 use super::standing::KnownRun;
 use super::starting::Start;
-use super::{Editor, Event, Level, World, unix_now};
+use super::{Editor, Event, Level, World, survey, unix_now};
 use crate::render::markdown;
-use crate::session::folder::RunFolder;
-use crate::session::place::FOLDER;
+use crate::session::folder::{self, RunFolder};
+use crate::session::place::Surroundings;
 
 /// A command of the user's, with what it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,7 +144,7 @@ impl<E: Editor> World<E> {
             return Err(Refusal(format!("the run {id} does not say what its command was")));
         }
         let root = self.root_of(&start.cwd).unwrap_or(&start.cwd).to_owned();
-        if self.consents().contains(&root) {
+        if self.consents.contains(&root) {
             return Ok(started(self.start(&start).map_err(Refusal)?));
         }
         self.questions.last += 1;
@@ -156,13 +156,20 @@ impl<E: Editor> World<E> {
         Ok(json!({ "asked": true }))
     }
 
+    /// The workspace's own word: it is for every front end, so it takes the place of this editor's setting.
     fn set_mode(&mut self, mode: Mode) -> Result<Value, Refusal> {
-        let Some(root) = self.roots.first() else { return Err(Refusal("no folder is open".to_owned())) };
-        let folder = root.join(FOLDER);
+        if self.roots.is_empty() {
+            return Err(Refusal("no folder is open".to_owned()));
+        }
         self.settings.mode = None;
-        self.write(Then::Tell(format!("Runs of {} are in mode {mode} from now on.", root.display())), move || {
-            std::fs::create_dir_all(&folder)?;
-            write_aside(&folder.join("mode"), &format!("{mode}\n"))
+        let around = |root: &PathBuf| Surroundings { cwd: root.clone(), ..self.surroundings.clone() };
+        let folders: BTreeSet<PathBuf> =
+            self.roots.iter().map(|root| around(root).project_folder(|path| path.exists())).collect();
+        self.write(Then::Tell(format!("Runs of this workspace are in mode {mode} from now on.")), move || {
+            folders.iter().try_for_each(|folder| {
+                folder::prepare(folder)?;
+                write_aside(&folder.join("mode"), &format!("{mode}\n"))
+            })
         });
         Ok(json!({ "mode": mode }))
     }
@@ -274,25 +281,15 @@ impl<E: Editor> World<E> {
         });
     }
 
-    fn consent_file(&self) -> Option<PathBuf> {
-        Some(self.surroundings.state_folder()?.join("rerun-without-asking.json"))
-    }
-
-    /// The roots for which the user has said "always". It is the user's own file, outside of any workspace.
-    fn consents(&self) -> Vec<PathBuf> {
-        let text = self.consent_file().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
-        serde_json::from_slice(&text).unwrap_or_default()
-    }
-
     fn remember_consent(&mut self, root: &Path) {
-        let mut roots = self.consents();
-        roots.push(root.to_owned());
-        let Some(path) = self.consent_file() else { return };
+        self.consents.insert(root.to_owned());
+        let Some(path) = survey::consent_file(&self.surroundings) else { return };
+        let consents = self.consents.clone();
         self.write(Then::Look, move || {
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder)?;
             }
-            write_aside(&path, &serde_json::to_string_pretty(&roots)?)
+            write_aside(&path, &serde_json::to_string_pretty(&consents)?)
         });
     }
 }

@@ -192,6 +192,7 @@ fn the_mode_is_written_for_all_front_ends() {
     server.command("cublame.setMode", json!({ "mode": "blocking" })).expect("an answer");
     assert!(server.notification::<ShowMessage>().message.contains("mode blocking"));
     assert_eq!(project.read(".cublame/mode"), "blocking\n");
+    assert!(project.read(".cublame/.gitignore").contains('*'), "what is written stays out of the repository");
 }
 
 #[test]
