@@ -186,7 +186,7 @@ fn adopted(folder: &RunFolder, run: &Run, plan: &Plan) -> (Outcome, Vec<Arc<Verd
 
 /// A pasted log as a run of its own, without a folder: each has its own name, so that none clears another.
 pub fn explained(text: &str, blocking: bool, number: u64, roots: &[PathBuf], language: Language, now: f64) -> Surveyed {
-    let id = format!("pasted log {number}");
+    let id = name_of_explanation(number);
     let evidence = Evidence { log: Some(Log::from_text(text)), blocking, ..Evidence::default() };
     let judged = judge(&evidence, roots, None, Texts::get(language));
     let run = Run {
@@ -209,6 +209,10 @@ pub fn explained(text: &str, blocking: bool, number: u64, roots: &[PathBuf], lan
         KnownRun { run, folder: PathBuf::from(id), outcome: Outcome::Failed, verdicts, dismissed: false, stale: false };
     let (findings, texts) = findings(&run, &[], now, roots);
     Surveyed { run, findings, texts }
+}
+
+pub fn name_of_explanation(number: u64) -> String {
+    format!("pasted log {number}")
 }
 
 /// Does a run belong to the workspace: by its program, its working directory, or any line that it names?
