@@ -23,7 +23,7 @@ pub fn install() -> Result<PathBuf> {
 const FILE: &str = "libcublame_tracer.so";
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libcublame_tracer.so"));
 
-const TRACER: Embedded = Embedded { name: "tracer", files: &[(FILE, LIBRARY)], others: None, refuse: cannot_be_loaded };
+const TRACER: Embedded = Embedded { name: "tracer", files: &[(FILE, LIBRARY)], others: &[], refuse: cannot_be_loaded };
 
 /// The loader maps the library for execution, which a file system can forbid.
 fn cannot_be_loaded(folder: &Path) -> Option<&'static str> {

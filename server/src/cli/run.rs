@@ -12,16 +12,16 @@ use cublame_core::catalog::Texts;
 use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
-use crate::{hook, tracer};
 use crate::os::processes;
 use crate::render::terminal;
 use crate::session::folder::RunFolder;
+use crate::session::journals::Journals;
 use crate::session::mode::{Wishes, resolve_mode};
 use crate::session::place::Surroundings;
 use crate::session::supervise::{Job, NotStarted, Ran, supervise};
 use crate::session::verdict::{Concluded, conclude, write_copy};
-use crate::session::journals::Journals;
 use crate::session::{facts, index, journals, retention};
+use crate::{hook, tracer};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -101,7 +101,8 @@ fn exit_code(exit: Exit) -> u8 {
 
 /// The memory that a traced child writes its launches into.
 fn prepare_journals(folder: Option<&RunFolder>, notes: &mut Vec<String>) -> Option<Journals> {
-    let prepared = folder.map_or(Ok(()), |folder| journals::make_folders(folder.path())).and_then(|()| Journals::prepare());
+    let prepared =
+        folder.map_or(Ok(()), |folder| journals::make_folders(folder.path())).and_then(|()| Journals::prepare());
     prepared.map_err(|failure| notes.push(format!("there is no memory for the launch journal: {failure}"))).ok()
 }
 

@@ -20,20 +20,8 @@ pub fn install() -> Result<PathBuf> {
 }
 
 /// As `install`, in a folder of the caller's choice and nowhere else.
-pub fn install_in(cache: &Path) -> io::Result<PathBuf> {
-    let folder = cache.join(format!("hook-{}", content_hash()));
-    require_usable_on_a_path(&folder)?;
-    if verify(&folder).is_ok() {
-        return Ok(folder);
-    }
-    DirBuilder::new().recursive(true).mode(0o700).create(cache)?;
-    let aside = write_aside(cache)?;
-    let placed = place(&aside, &folder, cache);
-    if placed.is_err() {
-        // The failure itself is what gets reported.
-        fs::remove_dir_all(&aside).ok();
-    }
-    placed.map(|()| folder)
+pub fn install_in(cache: &Path) -> std::io::Result<PathBuf> {
+    HOOK.install_in(cache)
 }
 
 /// The value of PYTHONPATH with the hook's folder first.
@@ -48,124 +36,6 @@ pub fn python_path(hook: &Path, before: Option<&OsStr>) -> OsString {
     value
 }
 
-const FILES: [(&str, &str); 4] = [
-    ("sitecustomize.py", include_str!("sitecustomize.py")),
-    ("_cublame_hook.py", include_str!("_cublame_hook.py")),
-    ("_cublame_report.py", include_str!("_cublame_report.py")),
-    ("_cublame_adopt.py", include_str!("_cublame_adopt.py")),
-];
-
-/// Python keeps its compiled files there; Python 2 beside the source.
-const COMPILED: &str = "__pycache__";
-const COMPILED_BY_PYTHON_2: [&str; 2] = ["sitecustomize.pyc", "sitecustomize.pyo"];
-
-fn cache_folders() -> impl Iterator<Item = PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let xdg = absolute("XDG_CACHE_HOME");
-    let home = absolute("HOME").map(|home| home.join(".cache"));
-    xdg.into_iter().chain(home).map(|cache| cache.join("cublame"))
-}
-
-/// Gives the finished folder its name. When somebody else was faster theirs is taken, unless it is damaged.
-fn place(aside: &Path, folder: &Path, cache: &Path) -> io::Result<()> {
-    if fs::rename(aside, folder).is_ok() {
-        return verify(folder);
-    }
-    if verify(folder).is_ok() {
-        return fs::remove_dir_all(aside);
-    }
-    // Damaged, or not ours to trust: it is moved out of the way whole, so that nobody sees half of it.
-    let damaged = create_unique(cache, ".damaged")?;
-    fs::rename(folder, damaged.join("hook"))?;
-    fs::remove_dir_all(&damaged).ok();
-    match fs::rename(aside, folder) {
-        Ok(()) => verify(folder),
-        Err(_) => verify(folder).and_then(|()| fs::remove_dir_all(aside)),
-    }
-}
-
-fn install_in_fresh_folder(temporary: &Path) -> io::Result<PathBuf> {
-    require_usable_on_a_path(temporary)?;
-    write_aside(temporary)
-}
-
-/// A new private folder with all the files.
-fn write_aside(parent: &Path) -> io::Result<PathBuf> {
-    let folder = create_unique(parent, "cublame-hook")?;
-    for (name, content) in FILES {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(name))?;
-        file.write_all(content.as_bytes())?;
-    }
-    Ok(folder)
-}
-
-fn create_unique(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
-    loop {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let folder = parent.join(format!("{prefix}-{}-{}", std::process::id(), now.as_nanos()));
-        match DirBuilder::new().mode(0o700).create(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(failure) if failure.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(failure) => return Err(failure),
-        }
-    }
-}
-
-/// Is this folder exactly what this version would write, and can nobody but the user change it?
-///
-/// The child imports from it before anything else, so a planted file in it would run in the user's name.
-fn verify(folder: &Path) -> io::Result<()> {
-    let refuse = |what: &str| Err(io::Error::other(format!("{} {what}", folder.display())));
-    let metadata = folder.symlink_metadata()?;
-    if !metadata.is_dir() || !is_private(&metadata) {
-        return refuse("is not a private folder of this user");
-    }
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let metadata = entry.metadata()?;
-        if !is_private(&metadata) {
-            return refuse("holds something that others can change");
-        }
-        let mut files = FILES.iter().map(|(file, _)| *file).chain(COMPILED_BY_PYTHON_2);
-        let known =
-            if name == COMPILED { metadata.is_dir() } else { files.any(|file| name == file) && metadata.is_file() };
-        if !known {
-            return refuse("holds something else");
-        }
-    }
-    for (name, content) in FILES {
-        if fs::read(folder.join(name))? != content.as_bytes() {
-            return refuse("holds a file that was changed");
-        }
-    }
-    Ok(())
-}
-
-fn is_private(metadata: &Metadata) -> bool {
-    metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
-}
-
-fn require_usable_on_a_path(folder: &Path) -> io::Result<()> {
-    if folder.as_os_str().as_encoded_bytes().contains(&b':') {
-        return Err(io::Error::other(format!(
-            "{} has a colon, which separates folders in PYTHONPATH",
-            folder.display()
-        )));
-    }
-    Ok(())
-}
-
-fn content_hash() -> String {
-    let mut hash = Sha256::new();
-    for (name, content) in FILES {
-        hash.update(name.len().to_le_bytes());
-        hash.update(name);
-        hash.update(content.len().to_le_bytes());
-        hash.update(content);
-    }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
-}
 const HOOK: Embedded = Embedded {
     name: "hook",
     files: &[
@@ -174,8 +44,7 @@ const HOOK: Embedded = Embedded {
         ("_cublame_report.py", include_bytes!("_cublame_report.py")),
         ("_cublame_adopt.py", include_bytes!("_cublame_adopt.py")),
     ],
-    // Python keeps its compiled files there.
-    others: Some("__pycache__"),
+    others: &["__pycache__", "sitecustomize.pyc", "sitecustomize.pyo"],
     refuse: has_colon,
 };
 
@@ -213,10 +82,6 @@ mod tests {
         let cache = cache();
         let folder = HOOK.install_in(cache.path()).unwrap();
         let written = folder.join("sitecustomize.py").metadata().unwrap().ino();
-        fs::create_dir(folder.join(COMPILED)).unwrap();
-        fs::set_permissions(folder.join(COMPILED), PermissionsExt::from_mode(0o755)).unwrap();
-        fs::write(folder.join("sitecustomize.pyc"), "").unwrap();
-        assert_eq!(install_in(cache.path()).unwrap(), folder);
         fs::create_dir(folder.join("__pycache__")).unwrap();
         fs::set_permissions(folder.join("__pycache__"), PermissionsExt::from_mode(0o755)).unwrap();
         assert_eq!(HOOK.install_in(cache.path()).unwrap(), folder);

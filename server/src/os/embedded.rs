@@ -13,8 +13,8 @@ pub struct Embedded {
     /// The folder is called `<name>-<hash>`.
     pub name: &'static str,
     pub files: &'static [(&'static str, &'static [u8])],
-    /// A folder that others may add, such as the one for Python's compiled files.
-    pub others: Option<&'static str>,
+    /// What others may add: Python's compiled files, in a folder or, of Python 2, beside the source.
+    pub others: &'static [&'static str],
     /// Why a folder of the file system cannot hold them, where that is so.
     pub refuse: fn(&Path) -> Option<&'static str>,
 }
@@ -74,8 +74,8 @@ impl Embedded {
                 return refuse("holds something that others can change");
             }
             let expected = self.files.iter().find(|(expected, _)| name == *expected);
-            let others = self.others.is_some_and(|others| name == others);
-            let known = if others { metadata.is_dir() } else { expected.is_some() && metadata.is_file() };
+            let of_others = self.others.iter().any(|other| name == *other);
+            let known = of_others && !metadata.is_symlink() || expected.is_some() && metadata.is_file();
             if !known {
                 return refuse("holds something else");
             }

@@ -69,7 +69,8 @@ pub fn make_folders(run: &Path) -> io::Result<()> {
 
 /// A memfd of a journal's size that nobody can make larger or smaller.
 fn create() -> io::Result<File> {
-    let file = File::from(rustix::fs::memfd_create("cublame-journal", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+    let file =
+        File::from(rustix::fs::memfd_create("cublame-journal", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
     file.set_len(Shape::DEFAULT.bytes() as u64)?;
     rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(file)

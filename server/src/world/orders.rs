@@ -9,7 +9,6 @@ use cublame_core::mode::Mode;
 use serde_json::{Value, json};
 
 use super::reading::{self, Surveyed};
-use super::standing::KnownRun;
 use super::standing::{KnownRun, Outcome};
 use super::starting::Start;
 use super::{Editor, Event, Level, World, survey, unix_now};
@@ -37,7 +36,7 @@ pub enum Order {
     /// Writes the workspace's default mode.
     SetMode {
         mode: Mode,
-        /// One of the roots; without it, the first.
+        /// One of the roots; without it, all of them.
         folder: Option<PathBuf>,
     },
     /// Blames a log that the user has at hand.
@@ -164,19 +163,17 @@ impl<E: Editor> World<E> {
     }
 
     /// The workspace's own word: it is for every front end, so it takes the place of this editor's setting.
-    fn set_mode(&mut self, mode: Mode) -> Result<Value, Refusal> {
-        if self.roots.is_empty() {
-            return Err(Refusal("no folder is open".to_owned()));
-        }
     fn set_mode(&mut self, mode: Mode, folder: Option<PathBuf>) -> Result<Value, Refusal> {
-        let canonical = folder.map(|folder| folder.canonicalize().unwrap_or(folder));
-        let chosen = self.roots.iter().find(|&root| canonical.as_ref().is_none_or(|folder| root == folder));
-        let Some(root) = chosen else { return Err(Refusal("no such folder is open".to_owned())) };
-        let folder = root.join(FOLDER);
+        let wanted = folder.map(|folder| folder.canonicalize().unwrap_or(folder));
+        let chosen: Vec<&PathBuf> =
+            self.roots.iter().filter(|&root| wanted.as_ref().is_none_or(|folder| root == folder)).collect();
+        if chosen.is_empty() {
+            return Err(Refusal("no such folder is open".to_owned()));
+        }
         self.settings.mode = None;
         let around = |root: &PathBuf| Surroundings { cwd: root.clone(), ..self.surroundings.clone() };
         let folders: BTreeSet<PathBuf> =
-            self.roots.iter().map(|root| around(root).project_folder(|path| path.exists())).collect();
+            chosen.into_iter().map(|root| around(root).project_folder(|path| path.exists())).collect();
         self.write(Then::Tell(format!("Runs of this workspace are in mode {mode} from now on.")), move || {
             folders.iter().try_for_each(|folder| {
                 folder::prepare(folder)?;
@@ -186,24 +183,16 @@ impl<E: Editor> World<E> {
         Ok(json!({ "mode": mode }))
     }
 
-    /// The log's verdicts are shown as those of a run that ended now; the event that brings them opens its page.
-    fn explain(&mut self, text: String, blocking: bool) {
+    /// The log's verdicts are shown as those of a run that ended now, under the name that is returned.
+    fn explain(&mut self, text: String, blocking: bool, live: bool) -> String {
         let (plan, events) = (self.plan(), self.events.clone());
         self.explanations += 1;
         let number = self.explanations;
         tokio::task::spawn_blocking(move || {
             let explained = reading::explained(&text, blocking, number, &plan, unix_now());
-            events.post(Event::Explained(Box::new(explained)));
-    /// The log's verdicts are shown as those of a run that ended now, under the name that is returned.
-    fn explain(&mut self, text: String, blocking: bool, live: bool) -> String {
-        let (roots, language, events) = (self.roots.clone(), self.settings.language, self.events.clone());
-        self.explanations += 1;
-        let number = self.explanations;
-        tokio::task::spawn_blocking(move || {
-            let explained = survey::explained(&text, blocking, number, &roots, language, unix_now());
             events.post(Event::Explained { explained: Box::new(explained), live });
         });
-        survey::name_of_explanation(number)
+        reading::name_of_explanation(number)
     }
 
     pub(super) fn explained(&mut self, explained: Surveyed, live: bool) {
