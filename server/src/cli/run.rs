@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
@@ -12,7 +13,7 @@ use cublame_core::catalog::Texts;
 use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
-use crate::os::processes;
+use crate::os::{processes, signals};
 use crate::render::terminal;
 use crate::session::folder::RunFolder;
 use crate::session::journals::Journals;
@@ -41,6 +42,7 @@ pub const OWN_FAILURE: u8 = 125;
 
 /// Returns the child's exit code, or 125 to 127 when it never started.
 pub fn main(arguments: &Arguments) -> ExitCode {
+    signals::survive_file_size_limits();
     let surroundings = Surroundings::of_this_process();
     let wishes = Wishes::read(arguments.mode, &surroundings.project_folder(|path| path.exists()));
     let (mode, mut notes) = resolve_mode(&wishes);
@@ -60,11 +62,12 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     notes.iter().for_each(|note| say(note));
 
     let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, folder.as_ref());
-    let mut unwritten = Vec::new();
+    let (mut unwritten, mut clearing) = (Vec::new(), None);
     let job = Job { argv: &arguments.command, env: &env, run: folder.as_ref().map(RunFolder::path) };
     let outcome = supervise(&job, |child| {
         facts.child = Some(child);
         unwritten = record_start(folder.as_ref(), &surroundings, &facts);
+        clearing = folder.as_ref().and_then(clear_old_runs);
     });
     let ran = match outcome {
         Ok(ran) => ran,
@@ -87,8 +90,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         concluded.report.partial.push(format!("{} could not be written: {failure}.", file.display()));
     }
     tell(&concluded);
-    if let Some(folder) = &folder {
-        retention::apply(folder.siblings(), retention::LIMITS).iter().for_each(|failure| say(failure));
+    // Where old runs are still being deleted nobody waits: the next run goes on with it.
+    if let Some(Ok(failures)) = clearing.filter(JoinHandle::is_finished).map(JoinHandle::join) {
+        failures.iter().for_each(|failure| say(failure));
     }
     ExitCode::from(exit_code(exit))
 }
@@ -181,6 +185,13 @@ fn record_start(folder: Option<&RunFolder>, surroundings: &Surroundings, facts: 
         index::append(&state, &index::Entry { run, cwd, started: facts.started }).ok();
     }
     unwritten
+}
+
+/// While the child runs, so that it costs the run no time.
+fn clear_old_runs(folder: &RunFolder) -> Option<JoinHandle<Vec<String>>> {
+    let runs = folder.siblings().to_owned();
+    // Without a thread to be had, the next run does it.
+    thread::Builder::new().name("clearing".to_owned()).spawn(move || retention::apply(&runs, retention::LIMITS)).ok()
 }
 
 /// The verdicts at a failure, and what the report lacks. A success of which everything was kept says nothing.

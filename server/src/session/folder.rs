@@ -207,8 +207,12 @@ impl RunFolder {
     }
 
     /// Removes the folder and what is in it; a symbolic link in it is removed, never what it points to.
+    ///
+    /// It takes another name first: nobody sees half a run, and [`retention`](super::retention) ends what was cut short.
     pub fn delete(self) -> io::Result<()> {
-        fs::remove_dir_all(&self.path)
+        let leaving = self.siblings().join(format!("{LEAVING}{}", self.id()));
+        fs::rename(&self.path, &leaving)?;
+        fs::remove_dir_all(leaving)
     }
 
     fn read_json<T: DeserializeOwned>(&self, name: &str, newest: u32) -> Stored<T> {
@@ -297,6 +301,9 @@ impl<T> Stored<T> {
 pub fn runs_in(folder: &Path) -> PathBuf {
     folder.join("runs")
 }
+
+/// What the name of a run that is being deleted starts with.
+pub(super) const LEAVING: &str = ".leaving-";
 
 pub const EVENTS: &str = "events";
 const RUN: &str = "run.json";
