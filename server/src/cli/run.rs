@@ -115,8 +115,10 @@ pub(super) fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Ve
             None
         }
     };
-    if let Some(name) = unreadable.iter().find(|name| ["PYTHONPATH", "PYTEST_PLUGINS"].contains(&name.as_str())) {
-        notes.push(format!("{name} is not UTF-8 and stays as it is, so Python exceptions are read from the output."));
+    if unreadable.iter().any(|name| name == "PYTHONPATH") {
+        notes.push(
+            "PYTHONPATH is not UTF-8 and stays as it is, so Python exceptions are read from the output.".to_owned(),
+        );
         hook = None;
     }
     let run = folder.and_then(|folder| path(folder.path()));
