@@ -136,8 +136,10 @@ pub(super) fn environment(
             None
         }
     };
-    if let Some(name) = unreadable.iter().find(|name| ["PYTHONPATH", "PYTEST_PLUGINS"].contains(&name.as_str())) {
-        notes.push(format!("{name} is not UTF-8 and stays as it is, so Python exceptions are read from the output."));
+    if unreadable.iter().any(|name| name == "PYTHONPATH") {
+        notes.push(
+            "PYTHONPATH is not UTF-8 and stays as it is, so Python exceptions are read from the output.".to_owned(),
+        );
         hook = None;
     }
     let mut tracer = None;

@@ -4,7 +4,6 @@
 //! an exception; `_cublame_adopt.py` creates the run folder where nobody did. They are embedded in the binary and written
 //! once, by content hash, into the user's cache.
 
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -24,18 +23,6 @@ pub fn install_in(cache: &Path) -> std::io::Result<PathBuf> {
     HOOK.install_in(cache)
 }
 
-/// The value of PYTHONPATH with the hook's folder first.
-///
-/// An empty entry would put the working directory on the child's path, so an empty value counts as none.
-pub fn python_path(hook: &Path, before: Option<&OsStr>) -> OsString {
-    let mut value = hook.as_os_str().to_owned();
-    if let Some(before) = before.filter(|before| !before.is_empty()) {
-        value.push(":");
-        value.push(before);
-    }
-    value
-}
-
 const HOOK: Embedded = Embedded {
     name: "hook",
     files: &[
@@ -50,6 +37,7 @@ const HOOK: Embedded = Embedded {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
     use std::fs;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -140,12 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn the_path_has_no_empty_entry() {
-        let check = |before: Option<&str>, expected| {
-            assert_eq!(python_path(Path::new("/hook"), before.map(OsStr::new)), expected);
-        };
-        check(None, "/hook");
-        check(Some(""), "/hook");
-        check(Some("/a:/b"), "/hook:/a:/b");
+    fn the_hook_keeps_runs_out_of_git_in_the_same_words() {
+        let text = crate::session::folder::IGNORE_ALL.replace('\n', "\\n");
+        assert!(include_str!("_cublame_adopt.py").contains(&text));
     }
 }
