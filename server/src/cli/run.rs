@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use cublame_core::catalog::Texts;
+use cublame_core::config::launchers::not_carried;
 use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
@@ -54,6 +55,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         }
     };
     let env = environment(mode, folder.as_ref(), &mut notes);
+    notes.extend(lost_on_the_way(&arguments.command, &env));
     notes.iter().for_each(|note| say(note));
 
     let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, folder.as_ref());
@@ -123,6 +125,15 @@ pub(super) fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Ve
     let block = env_block(mode, Os::HERE, &Machine { hook, tracer: None, run }, &current);
     notes.extend(block.left_out.iter().map(|left| format!("{} is not set: {}.", left.name, left.why)));
     block
+}
+
+/// What to say of a launcher that does not hand the variables on to the program.
+fn lost_on_the_way(argv: &[OsString], env: &EnvBlock) -> Option<String> {
+    let argv: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let pairs: Vec<(&str, &str)> = env.shared().map(|variable| (variable.name, variable.value.as_str())).collect();
+    let lost = not_carried(&argv, &pairs)?;
+    let add = lost.add.map(|add| format!("; it needs `{add}`")).unwrap_or_default();
+    Some(format!("{}: {}, so failures are read from the output alone{add}.", lost.launcher, lost.what))
 }
 
 fn facts_of_run(argv: &[OsString], cwd: &Path, mode: Mode, folder: Option<&RunFolder>) -> Run {
