@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use cublame_core::catalog::Texts;
+use cublame_core::config::launchers::not_carried;
 use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
@@ -59,6 +60,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let traced = matches!(mode, Mode::Trace | Mode::Core);
     let journals = if traced { prepare_journals(folder.as_ref(), &mut notes) } else { None };
     let env = environment(mode, folder.as_ref(), journals.as_ref().map(Journals::value), &mut notes);
+    notes.extend(lost_on_the_way(&arguments.command, &env));
     notes.iter().for_each(|note| say(note));
 
     let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, folder.as_ref());
@@ -153,6 +155,15 @@ pub(super) fn environment(
     let block = env_block(mode, Os::HERE, &Machine { hook, tracer, journal, run }, &current);
     notes.extend(block.left_out.iter().map(|left| format!("{} is not set: {}.", left.name, left.why)));
     block
+}
+
+/// What to say of a launcher that does not hand the variables on to the program.
+fn lost_on_the_way(argv: &[OsString], env: &EnvBlock) -> Option<String> {
+    let argv: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let pairs: Vec<(&str, &str)> = env.shared().map(|variable| (variable.name, variable.value.as_str())).collect();
+    let lost = not_carried(&argv, &pairs)?;
+    let add = lost.add.map(|add| format!("; it needs `{add}`")).unwrap_or_default();
+    Some(format!("{}: {}, so failures are read from the output alone{add}.", lost.launcher, lost.what))
 }
 
 fn facts_of_run(argv: &[OsString], cwd: &Path, mode: Mode, folder: Option<&RunFolder>) -> Run {
