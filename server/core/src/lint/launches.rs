@@ -221,7 +221,7 @@ fn name_start(code: &str, launch: usize) -> usize {
                 }
             }
             byte if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':') => {}
-            b' ' if at == launch => {}
+            b' ' | b'\n' | b'\r' | b'\t' if code[at..launch].trim().is_empty() => {}
             _ => break,
         }
         at -= 1;

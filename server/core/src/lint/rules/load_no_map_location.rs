@@ -16,7 +16,7 @@ pub const RULE: Rule = Rule {
           with several processes all of them load onto GPU 0, which then runs out of memory.",
     example: "model.load_state_dict(torch.load(\"best.pt\"))",
     fix: "Pass `map_location=\"cpu\"`: load_state_dict copies to where the parameters are.",
-    quiet: "In tests, for the state of schedulers, scalers and samplers, and where the loaded object is not given to \
+    quiet: "In tests, for bytes in memory, for the state of schedulers, scalers and samplers, and where the loaded object is not given to \
             load_state_dict in the same function: it may be data that never was on a GPU.",
     check,
 };
@@ -34,7 +34,7 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
             && !call.arguments.args.is_empty()
             && !call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none())
             && code.path(&call.func, site).as_deref() == Some("torch.load");
-        if !loads || !becomes_state(code, call, site) {
+        if !loads || is_in_memory(call) || !becomes_state(code, call, site) {
             continue;
         }
         let end = call.end().to_usize() - 1;
@@ -46,6 +46,12 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
         found.push(RULE.finding(range, message).with_fix("Load it to the CPU first", Some(edit)));
     }
     found
+}
+
+/// Is it bytes of this process, such as a message of another rank, rather than a file?
+fn is_in_memory(call: &ExprCall) -> bool {
+    let first = call.arguments.args.first().and_then(tree::last_name).unwrap_or("").to_ascii_lowercase();
+    ["bytes", "buffer", "stream"].iter().any(|word| first.contains(word))
 }
 
 /// What has a state without tensors on a device.
