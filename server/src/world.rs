@@ -51,8 +51,11 @@ pub enum Event {
     Tick,
     Surveyed(Box<Survey>),
     TextsRead(FileTexts),
-    /// A pasted log was judged.
-    Explained(Box<Surveyed>),
+    /// A pasted log was judged. One that is `live` is shown and not spoken of.
+    Explained {
+        explained: Box<Surveyed>,
+        live: bool,
+    },
     /// A command of the user's; the answer is there at once.
     Order(Order, oneshot::Sender<Result<serde_json::Value, Refusal>>),
     /// A file was written, or why not.
@@ -187,6 +190,7 @@ pub fn start<E: Editor>(make_editor: impl FnOnce(Reply) -> E, surroundings: Surr
         reading: Reading::Idle,
         children: starting::Children::default(),
         questions: orders::Questions::default(),
+        consents: BTreeSet::new(),
         complained: HashSet::new(),
     };
     tokio::spawn(async move {
@@ -242,6 +246,8 @@ struct World<E> {
     reading: Reading,
     children: starting::Children,
     questions: orders::Questions,
+    /// The roots for which the user has said that a run may be repeated without asking.
+    consents: BTreeSet<PathBuf>,
     /// What was already said about files that cannot be read.
     complained: HashSet<String>,
 }
@@ -275,6 +281,7 @@ impl<E: Editor> World<E> {
             Event::Saved(path) => self.saved(&path),
             Event::Closed(path) => {
                 self.open.remove(&path);
+                self.dirty_if_shown(&path);
                 self.read_texts(self.shown.contains_key(&path).then_some(path));
             }
             Event::Stirred => self.look(),
@@ -285,7 +292,7 @@ impl<E: Editor> World<E> {
             }
             Event::Surveyed(survey) => self.surveyed(*survey),
             Event::TextsRead(texts) => self.texts_read(texts),
-            Event::Explained(explained) => self.explained(*explained),
+            Event::Explained { explained, live } => self.explained(*explained, live),
             Event::Order(order, answer) => {
                 // Who asked may have given up waiting.
                 answer.send(self.order(order)).ok();
@@ -337,6 +344,7 @@ impl<E: Editor> World<E> {
     fn surveyed(&mut self, survey: Survey) {
         let again = self.reading == Reading::BusyAndAgain;
         self.reading = Reading::Idle;
+        self.consents.extend(survey.consents);
         for note in survey.notes {
             if self.complained.insert(note.clone()) {
                 self.editor.tell(Level::Warning, note);

@@ -2,7 +2,8 @@
 //! own types.
 //!
 //! Interpreters are taken from pyenv, from PATH, from /usr/bin and from CUBLAME_TEST_PYTHONS (separated by colons). The
-//! tests of pytest, pytest-xdist and coverage run in those that have them.
+//! tests of pytest, pytest-xdist and coverage run in those that have them. What is skipped is printed.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of a test fails the test")]
 
 use std::collections::BTreeSet;
 use std::env;
@@ -103,14 +104,16 @@ fn run_suite(driver: &Python, python: &Python) {
     fs::create_dir(&runs).unwrap();
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/hook");
     let done = Command::new(&driver.executable)
-        .args(["-B", "-m", "unittest", "discover", "--start-directory", "."])
+        .args(["-B", "-m", "unittest", "discover", "--verbose", "--start-directory", "."])
         .current_dir(suite)
         .env("CUBLAME_TEST_PYTHON", &python.executable)
         .env("CUBLAME_TEST_HOOK", hook::install_in(scratch.path()).unwrap())
         .env("CUBLAME_TEST_RUNS", &runs)
         .output()
         .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    said.lines().filter(|line| line.contains("... skipped")).for_each(|line| eprintln!("{line}"));
 
     let (mut events, mut adopted) = (0, 0);
     for file in files_beneath(&runs) {

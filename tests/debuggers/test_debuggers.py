@@ -122,10 +122,19 @@ def notebooks_stay_valid(project):
 
 
 def dotenv_is_read(project):
-    text = subprocess.check_output([CUBLAME, "env", "--mode", "blocking", "--format", "dotenv"], text=True, stderr=subprocess.DEVNULL)
-    (project / ".env").write_text(text)
-    values = dotenv.dotenv_values(project / ".env")
-    assert values["CUDA_LAUNCH_BLOCKING"] == "1" and values["CUBLAME_MODE"] == "blocking", values
+    command = [CUBLAME, "env", "--mode", "blocking", "--format", "dotenv"]
+    refused = 0
+    for value in ("plain", "two  blanks", "it's", 'a "b"', "$HOME", "${HOME}", "a#b #c", "C:\\new", "\\\\server\\x", "it's $5", "Größe 训练", "a\nb"):
+        printed = subprocess.run(command, env=os.environ | {"PYTHONPATH": value}, capture_output=True, text=True, timeout=60)
+        if printed.returncode == 3:
+            refused += 1
+            continue
+        (project / ".env").write_text(printed.stdout)
+        values = dotenv.dotenv_values(project / ".env")
+        assert values["CUDA_LAUNCH_BLOCKING"] == "1" and values["CUBLAME_MODE"] == "blocking", values
+        hook, _, theirs = values["PYTHONPATH"].partition(":")
+        assert os.path.isfile(f"{hook}/sitecustomize.py") and theirs == value, (value, printed.stdout, values)
+    assert refused == 4, refused
 
 
 def other_lines(project):

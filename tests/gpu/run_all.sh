@@ -1,23 +1,27 @@
 #!/bin/bash
-# Runs every program of this folder bare and traced on a machine with a GPU, and leaves the results under $OUT.
-# Wants: python3 with PyTorch (and what the programs import), nvcc for the extension.
-# usage: TRACER=libcublame_tracer.so DUMP=dump OUT=folder tests/gpu/run_all.sh [programs|cores|cost]...
+# Runs every program of this folder on a machine with a GPU, and leaves the results under $OUT.
+# Wants python3 with PyTorch (and what the programs import) and nvcc. No Rust: the binary is carried there.
+# usage: CUBLAME=cublame OUT=folder tests/gpu/run_all.sh [programs|fuzz|cost]...
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-TRACER=$(realpath "$TRACER"); DUMP=$(realpath "$DUMP"); OUT=$(realpath "${OUT:-.}")
+CUBLAME=$(realpath "$CUBLAME"); OUT=$(realpath "${OUT:-.}")
 work=$(mktemp -d); logs=$work/logs; mkdir -p "$logs"
-export EXT_DIR=$work/ext PYTHONUNBUFFERED=1
+export EXT_DIR=$work/ext PYTHONUNBUFFERED=1 XDG_CACHE_HOME=$work/cache XDG_STATE_HOME=$work/state
 mkdir -p "$EXT_DIR/nok"; cp "$here/programs/ext.cu" "$here/programs/nok.cu" "$EXT_DIR/"
-summary=$OUT/summary.txt; : > "$summary"
+summary=$OUT/summary.md; : > "$summary"
 say() { echo "$*" | tee -a "$summary"; }
+# What was done is kept even if the time runs out.
+finish() { tar -C "$work" -cz logs > "$OUT/logs.tar.gz"; rm -rf "$work"; }
+trap finish EXIT
+trap 'exit 124' TERM INT
 
 facts() {
-  say "date $(date -u +%F)"; nvidia-smi --query-gpu=name,driver_version --format=csv,noheader >> "$summary"
+  say "date $(date -u +%F), $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader), $("$CUBLAME" --version)"
   python3 - >> "$summary" 2>&1 <<'P'
 import sys, platform, torch
 print("python", sys.version.split()[0], "torch", torch.__version__, "libc", platform.libc_ver()[1], "kernel", platform.release())
 P
-  df -h /dev/shm /tmp >> "$summary"; ulimit -a | grep -E "locked|open" >> "$summary"
+  echo >> "$summary"
 }
 
 # Builds the extension once, so that no program's time-out pays for it.
@@ -25,65 +29,52 @@ extension() { (cd "$here/programs" && timeout 240 python3 -c "import extlib" > "
 
 variables() { sed -n 's/^# env: //p' "$1"; }
 
-# one NAME SUFFIX COMMAND...: runs a program with its own variables; exit code and output go to the logs.
+# one NAME SUFFIX COMMAND...: runs a program with its own variables, behind the command; output and exit code go to the logs.
 one() {
   local name=$1 suffix=$2; shift 2
   local file=$here/programs/$name.py
   local launch=(python3 "$file")
   grep -q '^# launch: torchrun' "$file" && launch=(torchrun --standalone --nproc-per-node=2 "$file")
-  (cd "$here/programs" && env $(variables "$file") "$@" timeout -s KILL 60 "${launch[@]}" > "$logs/$name.$suffix.out" 2> "$logs/$name.$suffix.err")
+  (cd "$here/programs" && env $(variables "$file") CUBLAME_DIR="$work/runs-$suffix" timeout -s KILL 60 "$@" "${launch[@]}" \
+    > "$logs/$name.$suffix.out" 2> "$logs/$name.$suffix.err")
   echo $? > "$logs/$name.$suffix.exit"
 }
 
 programs() {
+  say "| program | mode | exit | verdict | line | why, other candidates, missing |"; say "|---|---|---|---|---|---|"
   for file in "$here"/programs/*.py; do
     name=$(basename "$file" .py); [ "$name" = extlib ] && continue
     one "$name" bare
-    mkdir -p "$work/journal/$name"
-    one "$name" traced CUBLAME_JOURNAL=dir:$work/journal/$name LD_PRELOAD=$TRACER
-    for journal in "$work/journal/$name"/*.journal; do
-      [ -e "$journal" ] && "$DUMP" "$journal" 60 >> "$logs/$name.journal.txt" 2>&1
+    for mode in ${MODES:-trace core}; do
+      one "$name" "$mode" "$CUBLAME" run --mode "$mode" --report "$logs/$name.$mode.json" --
+      say "$(python3 "$here/judge.py" "$file" "$mode" "$(cat "$logs/$name.$mode.exit")" "$logs/$name.$mode.json")"
     done
-    same=different; cmp -s "$logs/$name.bare.out" "$logs/$name.traced.out" && same=same
-    say "$name bare $(cat "$logs/$name.bare.exit") traced $(cat "$logs/$name.traced.exit") stdout $same journals $(ls "$work/journal/$name" | wc -l) $(grep -h 'first error' "$logs/$name.journal.txt" 2>/dev/null | cut -c1-160)"
-    rm -rf "$work/journal/$name"
+    cmp -s "$logs/$name.bare.out" "$logs/$name.trace.out" || say "$name: stdout differs"
+    [ "$(cat "$logs/$name.bare.exit")" = "$(cat "$logs/$name.trace.exit")" ] || say "$name: exit $(cat "$logs/$name.bare.exit") bare"
+    du -sk "$work"/runs-*/runs/*/gpu 2>/dev/null | sort -n | tail -1 >> "$logs/core_sizes.txt"
+    rm -rf "$work"/runs-*
   done
 }
 
-cores() {
-  for name in embedding_oob gather_oob ext_illegal ext_trap ext_misaligned two_streams four_threads graph_replay_oob cupy_illegal triton_oob loop_then_illegal threads_same_kernel compiled_oob; do
-    folder=$work/core/$name; mkdir -p "$folder"
-    one "$name" core CUBLAME_JOURNAL=dir:$folder LD_PRELOAD=$TRACER CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1 \
-      CUDA_COREDUMP_FILE=$folder/gpu.%p.core CUDA_COREDUMP_SHOW_PROGRESS=0 \
-      CUDA_COREDUMP_GENERATION_FLAGS=skip_nonrelocated_elf_images,skip_global_memory,skip_shared_memory,skip_local_memory,skip_constbank_memory
-    for journal in "$folder"/*.journal; do [ -e "$journal" ] && "$DUMP" "$journal" 60 >> "$logs/$name.core.txt" 2>&1; done
-    say "core $name exit $(cat "$logs/$name.core.exit") $(ls -s --block-size=1K "$folder" | tr '\n' ' ')"
-  done
-  # The grid and exception tables are small; the images of the modules are not needed to match a launch.
-  tar -C "$work" -cz core > "$OUT/cores.tar.gz"
+fuzz() {
+  nvcc -cubin -arch=native -o "$work/fuzz.cubin" "$here/fuzz/fuzz.cu" > "$logs/nvcc.txt" 2>&1 || { say "nvcc failed: $(head -3 "$logs/nvcc.txt")"; return; }
+  FUZZ_CUBIN=$work/fuzz.cubin timeout "${FUZZ_SECONDS:-200}" python3 "$here/fuzz/run.py" "$CUBLAME" "${FUZZ:-1000}" "${SEED:-1}" 12 > "$logs/fuzz.txt" 2>&1
+  say "fuzz $(head -1 "$logs/fuzz.txt")"
 }
 
 cost() {
-  for round in 1 2 3; do
-    for how in bare traced; do
-      set -- env TAG=$how.$round
-      [ $how = traced ] && set -- "$@" LD_PRELOAD=$TRACER CUBLAME_JOURNAL=dir:$work
-      say "launches $how $round"; "$@" timeout 60 python3 "$here/launch_cost.py" 2>&1 | tail -4 >> "$summary"
-      "$@" timeout 90 python3 "$here/graph_workloads.py" 2>&1 | tail -1 >> "$summary"
-      "$@" timeout 120 python3 "$here/workloads.py" 2>&1 | tail -1 >> "$summary"
-      rm -f "$work"/*.journal
+  for round in 1 2 3 4; do
+    for how in bare trace; do
+      local front=(); [ $how = trace ] && front=("$CUBLAME" run --mode trace --)
+      say "$how $round: $(env CUBLAME_DIR="$work" timeout 60 "${front[@]}" python3 "$here/launch_cost.py" 2>/dev/null | tr '\n' ' ')"
+      say "$how $round: $(env CUBLAME_DIR="$work" timeout 90 "${front[@]}" python3 "$here/graph_workloads.py" 2>/dev/null | tail -1)"
+      say "$how $round: $(env CUBLAME_DIR="$work" timeout 120 "${front[@]}" python3 "$here/workloads.py" 2>/dev/null | tail -1)"
     done
   done
-  say "profiler bare $(timeout 60 python3 "$here/profiled.py" 2>/dev/null)"
-  say "profiler traced $(env LD_PRELOAD=$TRACER CUBLAME_JOURNAL=dir:$work timeout 60 python3 "$here/profiled.py" 2>/dev/null) journal $("$DUMP" "$work"/*.journal 5000 | grep -c ' Kernel ')"
+  say "profiler bare $(timeout 60 python3 "$here/profiled.py" 2>/dev/null) traced $(env CUBLAME_DIR="$work" timeout 60 "$CUBLAME" run --mode trace -- python3 "$here/profiled.py" 2>/dev/null)"
 }
 
-# What was done is kept even if the time runs out.
-finish() { tar -C "$work" -cz logs > "$OUT/logs.tar.gz"; rm -rf "$work"; }
-trap finish EXIT
-trap 'exit 124' TERM INT
-
 facts
-[ $# -eq 0 ] && set -- programs cores cost
-case " $* " in *programs*|*cores*) extension;; esac
-for part in "$@"; do start=$SECONDS; $part; say "$part took $((SECONDS - start)) s"; done
+[ $# -eq 0 ] && set -- programs fuzz cost
+case " $* " in *programs*) extension;; esac
+for part in "$@"; do start=$SECONDS; $part; say ""; say "$part took $((SECONDS - start)) s"; done

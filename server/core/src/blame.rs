@@ -150,7 +150,9 @@ impl Case {
             phase: context::phase(root, &self.asserts, sources),
             asserts: self.asserts.entries(),
             memory: oom::memory(&message),
-            frames: root.spots(sources).iter().map(|spot| spot.frame(sources)).collect(),
+            frames: judgement
+                .frames
+                .unwrap_or_else(|| root.spots(sources).iter().map(|spot| spot.frame(sources)).collect()),
             tensors: Vec::new(),
             rank: root.rank,
             device: self.asserts.device.or_else(|| oom::device(&message)),

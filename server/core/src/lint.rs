@@ -11,9 +11,13 @@ use crate::config::Edit;
 use crate::python::{Module, Program};
 use crate::text::LineIndex;
 
+mod configuration;
 mod file_kind;
+pub mod notebook;
 pub mod rule;
 pub mod rules;
+
+pub mod document;
 
 mod code;
 mod device;
@@ -21,6 +25,7 @@ mod edits;
 mod launches;
 mod variables;
 
+pub use configuration::Configuration;
 pub use file_kind::FileKind;
 pub use rule::{Rule, Severity};
 pub use rules::RULES;

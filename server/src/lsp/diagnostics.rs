@@ -51,10 +51,7 @@ pub fn diagnostic(finding: &Finding, text: Option<&LineIndex>, features: &Featur
         code_description: features.code_description.then(|| documentation(&verdict.kind)).flatten(),
         source: Some(SOURCE.to_owned()),
         message,
-        related_information: features
-            .related_information
-            .then(|| located(&related, features))
-            .filter(|it| !it.is_empty()),
+        related_information: features.related_information.then(|| located(&related)).filter(|it| !it.is_empty()),
         tags: None,
         data: features.diagnostic_data.then(|| serde_json::to_value(data(finding)).ok()).flatten(),
     }
@@ -163,12 +160,12 @@ fn related(finding: &Finding) -> Vec<Related<'_>> {
     /// A recursion of a thousand calls is not a list that anybody reads.
     const MOST_CALLS: usize = 20;
     let verdict = &*finding.verdict;
-    let of_place = |what: &str, place: &'_ Place| -> bool { !what.is_empty() && !same_line(place, &finding.place) };
+    let elsewhere = |place: &&Place| !same_line(place, &finding.place);
     let mut all = Vec::new();
-    if let Some(reported) = verdict.reported.as_ref().filter(|reported| of_place("it", reported)) {
+    if let Some(reported) = verdict.reported.as_ref().filter(elsewhere) {
         all.push(place("the error surfaced here".to_owned(), reported));
     }
-    let candidates = verdict.candidates.iter().filter(|candidate| of_place("it", candidate));
+    let candidates = verdict.candidates.iter().filter(elsewhere);
     all.extend(candidates.map(|candidate| place("it could also be this line".to_owned(), candidate)));
     let calls = verdict.frames.iter().filter(|frame| frame.user);
     let calls: Vec<&Frame> =
@@ -202,7 +199,7 @@ fn same_line(one: &Place, other: &Place) -> bool {
 }
 
 /// Only a place with a path can be gone to.
-fn located(related: &[Related<'_>], _features: &Features) -> Vec<DiagnosticRelatedInformation> {
+fn located(related: &[Related<'_>]) -> Vec<DiagnosticRelatedInformation> {
     related
         .iter()
         .filter_map(|place| {

@@ -207,8 +207,12 @@ impl RunFolder {
     }
 
     /// Removes the folder and what is in it; a symbolic link in it is removed, never what it points to.
+    ///
+    /// It takes another name first: nobody sees half a run, and [`retention`](super::retention) ends what was cut short.
     pub fn delete(self) -> io::Result<()> {
-        fs::remove_dir_all(&self.path)
+        let leaving = self.siblings().join(format!("{LEAVING}{}", self.id()));
+        fs::rename(&self.path, &leaving)?;
+        fs::remove_dir_all(leaving)
     }
 
     fn read_json<T: DeserializeOwned>(&self, name: &str, newest: u32) -> Stored<T> {
@@ -298,6 +302,9 @@ pub fn runs_in(folder: &Path) -> PathBuf {
     folder.join("runs")
 }
 
+/// What the name of a run that is being deleted starts with.
+pub(super) const LEAVING: &str = ".leaving-";
+
 pub const EVENTS: &str = "events";
 const RUN: &str = "run.json";
 const REPORT: &str = "report.json";
@@ -338,8 +345,8 @@ fn is_run_id(name: &str) -> bool {
     name.len() == expected.len() && expected.iter().copied().zip(shape).all(|(expected, found)| digits(expected, found))
 }
 
-/// Makes `<folder>/runs/<id>/events` with what is missing above it.
-fn make_run(folder: &Path, now: SystemTime) -> io::Result<RunFolder> {
+/// Makes a project's folder and its `runs`, and keeps both out of version control. Returns `runs`.
+pub fn prepare(folder: &Path) -> io::Result<PathBuf> {
     let runs = runs_in(folder);
     for folder in [folder, &runs] {
         fs::create_dir_all(folder)?;
@@ -349,6 +356,12 @@ fn make_run(folder: &Path, now: SystemTime) -> io::Result<RunFolder> {
         }
     }
     ignore_in_git(folder, &runs)?;
+    Ok(runs)
+}
+
+/// Makes `<folder>/runs/<id>/events` with what is missing above it.
+fn make_run(folder: &Path, now: SystemTime) -> io::Result<RunFolder> {
+    let runs = prepare(folder)?;
     loop {
         let path = runs.join(new_id(now)?);
         match DirBuilder::new().mode(0o700).create(&path) {

@@ -12,6 +12,7 @@ pub mod index;
 pub mod retention;
 
 pub mod facts;
+pub mod journals;
 pub mod mode;
 
 pub mod supervise;

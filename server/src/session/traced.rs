@@ -11,6 +11,8 @@ use crate::os::files;
 
 pub const JOURNALS: &str = "journal";
 pub const CORES: &str = "gpu";
+/// As CUDA_COREDUMP_FILE has it in mode core: `HOST.PID.gpucore`.
+const ENDING: &str = ".gpucore";
 /// A journal is at most this long; a core dump without memory contents was never seen larger than 60 MB.
 const LARGEST: u64 = 256 << 20;
 
@@ -18,7 +20,7 @@ const LARGEST: u64 = 256 << 20;
 pub fn read(run: &Path) -> (Vec<TracedProcess>, Vec<String>) {
     let mut unread = Vec::new();
     let mut cores: BTreeMap<u32, Vec<GpuCore>> = BTreeMap::new();
-    for (name, bytes) in files_of(run, CORES, ".core", &mut unread) {
+    for (name, bytes) in files_of(run, CORES, ENDING, &mut unread) {
         match gpu_core::read(&bytes) {
             Ok(core) => cores.entry(process_of(&name).unwrap_or(0)).or_default().push(core),
             Err(sentence) => unread.push(format!("{CORES}/{name}: {sentence}.")),
@@ -60,9 +62,9 @@ fn files_of(run: &Path, folder: &str, ending: &str, unread: &mut Vec<String>) ->
     contents
 }
 
-/// The process in a dump's name: `HOST.4711.core`, as CUDA_COREDUMP_FILE's `%p` writes it.
+/// The process in a dump's name, as CUDA_COREDUMP_FILE's `%p` writes it.
 fn process_of(name: &str) -> Option<u32> {
-    name.trim_end_matches(".core").rsplit('.').next()?.parse().ok()
+    name.strip_suffix(ENDING)?.rsplit('.').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -71,8 +73,8 @@ mod tests {
 
     #[test]
     fn the_process_is_in_the_name() {
-        assert_eq!(process_of("gpu.4711.core"), Some(4711));
-        assert_eq!(process_of("gpu.core"), None);
+        assert_eq!(process_of("node1.example.4711.gpucore"), Some(4711));
+        assert_eq!(process_of("node1.gpucore"), None);
     }
 
     #[test]

@@ -55,8 +55,12 @@ pub fn read(
     let mut unread = Vec::new();
     let run = folder.run().or_complain(&mut unread);
     let report = folder.report().or_complain(&mut unread);
-    notes.extend(unread.into_iter().map(|sentence| format!("{}: {sentence}", folder.path().display())));
-    let run = run?;
+    let unread = unread.into_iter().map(|sentence| format!("{}: {sentence}", folder.path().display()));
+    let Some(run) = run else {
+        // Whose run it is cannot be told, so it is said only where the folder itself is of this workspace.
+        notes.extend(unread.filter(|_| paths.is_within(folder.path())));
+        return None;
+    };
     let finished = report.as_ref().map_or(run.started, |report| report.finished);
     let evidence = folder.evidence();
     let texts = Texts::get(plan.language);
@@ -74,6 +78,7 @@ pub fn read(
     if !concerns(&run, &verdicts, paths) {
         return None;
     }
+    notes.extend(unread);
     let run = KnownRun {
         run,
         folder: folder.path().to_owned(),
@@ -89,9 +94,13 @@ pub fn read(
     }
 }
 
+pub fn name_of_explanation(number: u64) -> String {
+    format!("pasted log {number}")
+}
+
 /// A pasted log as a run of its own, without a folder: each has its own name, so that none clears another.
 pub fn explained(text: &str, blocking: bool, number: u64, plan: &Plan, now: f64) -> Surveyed {
-    let id = format!("pasted log {number}");
+    let id = name_of_explanation(number);
     let evidence = Evidence { log: Some(Log::from_text(text)), blocking, ..Evidence::default() };
     let judged = judge(&evidence, &plan.roots, None, Texts::get(plan.language));
     let run = Run {

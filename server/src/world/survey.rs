@@ -38,6 +38,8 @@ pub struct Survey {
     pub unreported: Vec<PathBuf>,
     /// Those that are new or have changed. None: it is of no concern to this workspace.
     pub changed: Vec<(PathBuf, Stamp, Option<Surveyed>)>,
+    /// The roots for which the user has said that a run may be repeated without asking.
+    pub consents: BTreeSet<PathBuf>,
     /// Whole sentences about what could not be read.
     pub notes: Vec<String>,
 }
@@ -64,7 +66,8 @@ pub fn runs_folders(roots: &[PathBuf], surroundings: &Surroundings) -> BTreeSet<
 }
 
 pub fn survey(plan: &Plan) -> Survey {
-    let mut survey = Survey { runs_folders: runs_folders(&plan.roots, &plan.surroundings), ..Survey::default() };
+    let runs_folders = runs_folders(&plan.roots, &plan.surroundings);
+    let mut survey = Survey { runs_folders, consents: consents(&plan.surroundings), ..Survey::default() };
     let mut folders: Vec<RunFolder> = survey.runs_folders.iter().flat_map(|runs| RunFolder::list(runs)).collect();
     folders.extend(indexed(plan, &survey.runs_folders));
     let mut paths = Paths::new(&plan.roots, &plan.mappings);
@@ -84,6 +87,16 @@ pub fn survey(plan: &Plan) -> Survey {
         survey.changed.push((path, stamp, read));
     }
     survey
+}
+
+/// Where the user's consents are kept: in the user's own folder, outside of any workspace.
+pub fn consent_file(surroundings: &Surroundings) -> Option<PathBuf> {
+    Some(surroundings.state_folder()?.join("rerun-without-asking.json"))
+}
+
+fn consents(surroundings: &Surroundings) -> BTreeSet<PathBuf> {
+    let text = consent_file(surroundings).and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
 }
 
 /// The newest runs of the index that are not in the folders looked at anyway.

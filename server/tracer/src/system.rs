@@ -26,6 +26,7 @@ unsafe extern "C" {
     pub fn write(file: c_int, bytes: *const c_void, count: usize) -> isize;
     pub fn read(file: c_int, bytes: *mut c_void, count: usize) -> isize;
     pub fn close(file: c_int) -> c_int;
+    fn fstatfs(file: c_int, system: *mut [u64; 32]) -> c_int;
 }
 
 #[repr(C)]
@@ -76,6 +77,21 @@ pub fn nanoseconds(clock: c_int) -> u64 {
     // SAFETY: `time` is a timespec that the call fills.
     unsafe { clock_gettime(clock, &raw mut time) };
     (time.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanoseconds as u64)
+}
+
+/// What holds a file, and how many bytes an ordinary user may still use of it.
+pub struct FileSystem {
+    /// `f_type` of statfs(2).
+    pub kind: u64,
+    pub free: u64,
+}
+
+pub fn file_system(file: c_int) -> Option<FileSystem> {
+    // `struct statfs` of 64-bit Linux has 15 words: f_type, f_bsize, f_blocks, f_bfree, f_bavail, ...
+    let mut words = [0u64; 32];
+    // SAFETY: there is room for more than the structure.
+    let found = unsafe { fstatfs(file, &raw mut words) } == 0;
+    found.then(|| FileSystem { kind: words[0], free: words[1].saturating_mul(words[4]) })
 }
 
 pub const REALTIME: c_int = 0;

@@ -12,7 +12,7 @@ use super::user_code::Spot;
 use crate::catalog::facts::{Reporting, Subject, UNRECOGNISED};
 use crate::parse::{cuda_error, jax};
 use crate::pattern::pattern;
-use crate::verdict::{Certainty, Place};
+use crate::verdict::{Certainty, Frame, Place};
 use crate::{Evidence, Sources, suspects};
 
 /// A key of the catalogue's `because` texts, with its values.
@@ -28,6 +28,8 @@ pub struct Judgement {
     pub missing: Vec<Reason>,
     /// Source files that would make it better.
     pub wanted: Vec<String>,
+    /// The call chain of the culprit, outermost first, where it is another than that of the exception.
+    pub frames: Option<Vec<Frame>>,
 }
 
 pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
@@ -41,6 +43,7 @@ pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
         because: Vec::new(),
         missing: Vec::new(),
         wanted: Vec::new(),
+        frames: None,
     };
     say_assertion(case, &mut judgement);
     match root.kind.reporting {

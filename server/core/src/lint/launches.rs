@@ -11,6 +11,8 @@ pub struct Launch {
     pub rest: Range<usize>,
     /// Behind its `;`.
     pub after: usize,
+    /// The name of the function that it is in.
+    pub function: Option<String>,
 }
 
 /// The launches of a text, with comments and strings passed over.
@@ -36,11 +38,12 @@ pub fn launches(text: &str) -> Vec<Launch> {
         if bytes[semicolon] != b';' {
             continue;
         }
-        let Some(function_end) = end_of_function(bytes, semicolon + 1) else { continue };
+        let Some(function) = function_around(bytes, semicolon + 1) else { continue };
         found.push(Launch {
             range: name_start(&code, at)..end + 1,
-            rest: semicolon + 1..function_end,
+            rest: semicolon + 1..function.end,
             after: semicolon + 1,
+            function: function_name(&code, function.start),
         });
     }
     found
@@ -142,8 +145,32 @@ fn closing(bytes: &[u8], open: usize) -> Option<usize> {
     None
 }
 
-/// The brace that closes the function around a position: the outermost block that is no namespace and no class.
-fn end_of_function(bytes: &[u8], at: usize) -> Option<usize> {
+/// The texts behind the calls of a function, each up to the end of the function that calls it.
+pub fn after_calls<'c>(code: &'c str, function: &str) -> Vec<&'c str> {
+    let bytes = code.as_bytes();
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices(function) {
+        let before = at.checked_sub(1).map(|before| bytes[before]);
+        let part_of_a_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let behind = bytes.get(at + function.len()).copied();
+        let is_call = !before.is_some_and(part_of_a_word) && matches!(behind, Some(b'(' | b'<'));
+        if is_call && let Some(caller) = function_around(bytes, at) {
+            found.push(&code[at..caller.end]);
+        }
+    }
+    found
+}
+
+/// The name before the parameters of the function whose body opens at a brace.
+fn function_name(code: &str, brace: usize) -> Option<String> {
+    let start = code[..brace].rfind([';', '{', '}']).map_or(0, |at| at + 1);
+    let before = code[start..brace].split('(').next()?.trim_end();
+    let name = before.rsplit(|character: char| !character.is_ascii_alphanumeric() && character != '_').next()?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The braces of the function around a position: the outermost block that is no namespace and no class.
+fn function_around(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let mut open: Vec<usize> = Vec::new();
     for (offset, byte) in bytes[..at].iter().enumerate() {
         match byte {
@@ -162,7 +189,7 @@ fn end_of_function(bytes: &[u8], at: usize) -> Option<usize> {
             b'}' => {
                 depth = depth.saturating_sub(1);
                 if depth == function {
-                    return Some(offset);
+                    return Some(open[function]..offset);
                 }
             }
             _ => {}
@@ -176,8 +203,7 @@ fn opens_a_scope(bytes: &[u8], brace: usize) -> bool {
     let start = bytes[..brace].iter().rposition(|byte| matches!(byte, b';' | b'{' | b'}')).map_or(0, |at| at + 1);
     let header = String::from_utf8_lossy(&bytes[start..brace]);
     let mut words = header.split_whitespace();
-    let scope = words.clone().any(|word| matches!(word, "namespace" | "extern"));
-    scope || words.any(|word| matches!(word, "class" | "struct" | "union")) && !header.contains('(')
+    !header.contains('(') && words.any(|word| matches!(word, "namespace" | "extern" | "class" | "struct" | "union"))
 }
 
 /// Where the kernel's name starts, with its namespaces and template arguments.
@@ -195,7 +221,7 @@ fn name_start(code: &str, launch: usize) -> usize {
                 }
             }
             byte if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':') => {}
-            b' ' if at == launch => {}
+            b' ' | b'\n' | b'\r' | b'\t' if code[at..launch].trim().is_empty() => {}
             _ => break,
         }
         at -= 1;

@@ -13,7 +13,7 @@ pub const RULE: Rule = Rule {
     example: "ENV CUDA_LAUNCH_BLOCKING=1",
     fix: "Take it out, and switch it on for one run: `cublame run --mode blocking -- python train.py`.",
     quiet: "Before a single command, under a condition, in tests, in entries that cublame wrote or switched, and where the \
-            value is `0`.",
+            value is `0`. A function that the file does not call itself is an option.",
     check,
 };
 

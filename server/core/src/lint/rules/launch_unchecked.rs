@@ -1,5 +1,5 @@
 use crate::config::Edit;
-use crate::lint::launches::{blanked, launches};
+use crate::lint::launches::{after_calls, blanked, launches};
 use crate::lint::rule::{Rule, Severity};
 use crate::lint::{FileKind, Finding, Input};
 
@@ -11,7 +11,8 @@ pub const RULE: Rule = Rule {
           call, and even CUDA_LAUNCH_BLOCKING=1 names that one.",
     example: "void run(float* x) {\n    kernel<<<1, 4096>>>(x);\n}",
     fix: "In a PyTorch extension `C10_CUDA_KERNEL_LAUNCH_CHECK();`, else `cudaGetLastError()` after the launch.",
-    quiet: "Where anything later in the function checks or synchronises, and inside macros.",
+    quiet: "Where anything later in the function, or in a function of the file that calls it, checks or synchronises, and inside \
+            macros.",
     check,
 };
 
@@ -24,13 +25,18 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
         return Vec::new();
     }
     let text = &input.file.text;
-    let code = blanked(text).to_ascii_lowercase();
+    let code = blanked(text);
+    let lower = code.to_ascii_lowercase();
+    let checks = |text: &str| CHECKS.iter().any(|word| text.contains(word));
     let for_torch = ["torch/", "ATen/", "c10/"].iter().any(|header| text.contains(&format!("#include <{header}")));
     let mut found = Vec::new();
     for launch in launches(text) {
-        let rest = &code[launch.rest.clone()];
-        // The macro around a launch may check it: `CHECK((kernel<<<..>>>(..)))` is no statement of its own.
-        if CHECKS.iter().any(|word| rest.contains(word)) {
+        // The macro around a launch may check it, and so may whoever calls a function that only launches.
+        let by_caller = launch
+            .function
+            .as_deref()
+            .is_some_and(|function| after_calls(&code, function).iter().any(|rest| checks(&rest.to_ascii_lowercase())));
+        if checks(&lower[launch.rest.clone()]) || by_caller {
             continue;
         }
         let edit = for_torch.then(|| with_check(text, launch.after));

@@ -16,8 +16,8 @@ pub const RULE: Rule = Rule {
           spins through the rest of the data with errors that have nothing to do with it. Only out of memory can be survived.",
     example: "for batch in loader:\n    try:\n        loss = step(batch.cuda())\n        loss.backward()\n    except RuntimeError:\n        continue",
     fix: "Catch out of memory only: `except torch.cuda.OutOfMemoryError`.",
-    quiet: "Where the handler looks at the message, raises, returns or calls something that may, and where the `try` holds \
-            nothing that surely runs on the GPU.",
+    quiet: "Where the handler looks at the message, raises, returns or calls something that may, where the `try` holds \
+            nothing that surely runs on the GPU, and where the function tries out devices.",
     check,
 };
 
@@ -29,7 +29,7 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for site in &code.sites {
         let Stmt::Try(attempt) = site.stmt else { continue };
-        if !runs_on_gpu(code, &attempt.body, site) {
+        if !runs_on_gpu(code, &attempt.body, site) || tries_devices(code, site) {
             continue;
         }
         for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
@@ -62,12 +62,23 @@ fn runs_on_gpu<'a>(code: &Code<'_, 'a>, body: &'a [Stmt], site: &Site<'a>) -> bo
             tree::each_expression(expr, &mut |expr| {
                 let Expr::Call(call) = expr else { return };
                 let backward = tree::last_name(&call.func) == Some("backward") && call.func.is_attribute_expr();
-                runs = runs || backward && imports_torch || device::of_call(code, call, scope).is_some();
+                let asks = matches!(tree::last_name(&call.func), Some("mem_get_info" | "synchronize" | "Stream"));
+                let uses = !asks && device::of_call(code, call, scope).is_some();
+                runs = runs || backward && imports_torch || uses;
             });
         }
         imports_torch = imports_torch && !matches!(stmt, Stmt::Import(_) | Stmt::ImportFrom(_));
     });
     runs
+}
+
+/// Does the function count the devices? Then it tries them out one by one, and a bad one is news, not an accident.
+fn tries_devices<'a>(code: &Code<'_, 'a>, site: &Site<'a>) -> bool {
+    let function = code.scope(site).function().map(|def| def.range());
+    code.calls.iter().any(|(index, call)| {
+        let here = code.scope(&code.sites[*index]).function().map(|def| def.range()) == function;
+        here && tree::last_name(&call.func) == Some("device_count")
+    })
 }
 
 /// `pass`, `continue`, a print or a line for the log: what does not look at the error.

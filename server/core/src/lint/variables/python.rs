@@ -123,7 +123,8 @@ pub fn of_python(code: &Code<'_, '_>) -> Vec<Variable> {
             }
             _ => None,
         };
-        let sometimes = change.site.conditional || change.what == What::SetForAWhile;
+        let sometimes =
+            change.site.conditional || change.what == What::SetForAWhile || !runs_by_itself(code, &change.site);
         Variable {
             removal: change.alone.then(|| edits::delete(code, change.site.stmt, change.site.block)).flatten(),
             value: change.value.and_then(tree::string).map(str::to_owned),
@@ -134,6 +135,13 @@ pub fn of_python(code: &Code<'_, '_>) -> Vec<Variable> {
         }
     });
     variables.collect()
+}
+
+/// Does the code run without being asked for: at the module's level, or in a function that the file calls itself?
+fn runs_by_itself<'a>(code: &Code<'_, 'a>, site: &Site<'a>) -> bool {
+    let Some(function) = code.scope(site).function() else { return true };
+    let name = function.name.as_str();
+    code.calls.iter().any(|(_, call)| tree::last_name(&call.func) == Some(name))
 }
 
 fn change<'a>(
