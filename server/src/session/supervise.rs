@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use cublame_core::mode::EnvBlock;
@@ -145,6 +146,9 @@ fn cannot(what: &'static str) -> impl Fn(io::Error) -> NotStarted {
     move |failure| NotStarted { code: 125, error: Error::environment(format!("cannot {what}")).because(failure) }
 }
 
+/// A stream that takes nothing for this long is halted.
+const HALTED: Duration = Duration::from_millis(500);
+
 /// The time from the child's start to its end.
 struct Watch<'a> {
     child: ProcessId,
@@ -191,12 +195,21 @@ impl Watch<'_> {
         if !processes::is_stopped(self.child) {
             return;
         }
+        self.show_what_came();
         self.guardian.stopping();
         signals::stop_this_process();
         self.guardian.continued();
         if processes::is_stopped(self.child) {
             // It fails only if the child has just ended, and that is looked at next.
             processes::signal_child(self.child, signals::SIGCONT).ok();
+        }
+    }
+
+    /// What the child wrote before it stopped is seen before it stops. A terminal that was halted by Ctrl-S is not waited for.
+    fn show_what_came(&self) {
+        let start = Instant::now();
+        while start.elapsed() < HALTED && !self.copying.iter().all(Copying::is_up_to_date) {
+            thread::sleep(Duration::from_millis(1));
         }
     }
 

@@ -29,8 +29,7 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
     judgement.place = Some(spot.place(sources));
     judgement.certainty = certainty.unwrap_or(Certainty::Likely);
     judgement.trusted = false;
-    judgement.frames =
-        Some(best.frames.iter().filter_map(Spot::of_journal).map(|spot| spot.frame(sources)).collect());
+    judgement.frames = Some(best.frames.iter().filter_map(Spot::of_journal).map(|spot| spot.frame(sources)).collect());
     judgement.candidates = candidates[1..]
         .iter()
         .filter_map(|candidate| Some(user_spots(candidate, sources).pop()?.place(sources)))
