@@ -14,6 +14,9 @@ pub mod session;
 pub mod sources;
 
 pub mod hook;
+pub mod tracer;
+
+pub mod demo;
 
 pub mod os;
 

@@ -51,8 +51,11 @@ pub enum Event {
     Tick,
     Surveyed(Box<Survey>),
     TextsRead(FileTexts),
-    /// A pasted log was judged.
-    Explained(Box<Surveyed>),
+    /// A pasted log was judged. One that is `live` is shown and not spoken of.
+    Explained {
+        explained: Box<Surveyed>,
+        live: bool,
+    },
     /// A command of the user's; the answer is there at once.
     Order(Order, oneshot::Sender<Result<serde_json::Value, Refusal>>),
     /// A file was written, or why not.
@@ -289,7 +292,7 @@ impl<E: Editor> World<E> {
             }
             Event::Surveyed(survey) => self.surveyed(*survey),
             Event::TextsRead(texts) => self.texts_read(texts),
-            Event::Explained(explained) => self.explained(*explained),
+            Event::Explained { explained, live } => self.explained(*explained, live),
             Event::Order(order, answer) => {
                 // Who asked may have given up waiting.
                 answer.send(self.order(order)).ok();

@@ -58,8 +58,12 @@ class Outcome:
 
 class Case(unittest.TestCase):
     maxDiff = None
+    # Below this the hook is silent by design.
+    oldest = (3, 8)
 
     def setUp(self):
+        if VERSION < self.oldest:
+            self.skipTest("the hook is silent before Python %d.%d" % self.oldest)
         scratch = tempfile.TemporaryDirectory(prefix="cublame-hook-")
         self.addCleanup(scratch.cleanup)
         self.folder = os.path.realpath(scratch.name)
@@ -118,6 +122,10 @@ def version():
 
 
 VERSION = version()
+
+
+def since(*needed):
+    return unittest.skipIf(VERSION < needed, "needs Python %d.%d" % needed)
 
 
 def has(module, python=TARGET):

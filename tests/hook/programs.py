@@ -217,7 +217,10 @@ def work(n): return 1 // n
 if __name__ == "__main__":
     fork = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=fork) as pool:
-        pool.submit(work, 0).result()  # @fault
+        future = pool.submit(work, 0)
+        # Whether it is done decides which line of `result` raises.
+        concurrent.futures.wait([future])
+        future.result()  # @fault
 """,
         [("excepthook", "ZeroDivisionError")],
     ),
@@ -226,7 +229,9 @@ if __name__ == "__main__":
         """
 import concurrent.futures
 with concurrent.futures.ThreadPoolExecutor(1) as pool:
-    pool.submit(int, "x").result()  # @fault
+    future = pool.submit(int, "x")
+    concurrent.futures.wait([future])
+    future.result()  # @fault
 """,
         [("excepthook", "ValueError")],
     ),

@@ -7,7 +7,10 @@
 mod asserts;
 mod context;
 mod failure;
+mod launches;
+mod nccl;
 mod place;
+mod root;
 mod user_code;
 
 use std::collections::BTreeSet;
@@ -15,8 +18,9 @@ use std::collections::BTreeSet;
 use asserts::Asserts;
 use failure::{Failure, Told, failures};
 use place::{Judgement, judge};
+use root::{adopt_frames, choose, precedes};
 
-use crate::catalog::facts::{Reporting, UNRECOGNISED};
+use crate::catalog::facts::UNRECOGNISED;
 use crate::catalog::{Texts, facts};
 use crate::parse::{self, Findings, oom};
 use crate::verdict::{Certainty, Collateral, ExceptionText, Verdict};
@@ -36,7 +40,8 @@ pub fn blame(evidence: &Evidence, sources: &Sources, texts: &Texts) -> Vec<Verdi
 /// The source files that `blame` would like to read and has not been answered for, by their names in the evidence.
 pub fn wanted(evidence: &Evidence, sources: &Sources) -> Vec<String> {
     let Some(case) = Case::of(evidence, sources) else { return Vec::new() };
-    let frames = case.root.links.iter().flat_map(|link| &link.spots).chain(&case.forward);
+    let failures = std::iter::once(&case.root).chain(case.in_other_threads());
+    let frames = failures.flat_map(|failure| &failure.links).flat_map(|link| &link.spots).chain(&case.forward);
     let mut names: BTreeSet<String> =
         frames.filter(|spot| spot.is_user(sources)).map(|spot| spot.file.clone()).collect();
     names.extend(case.judge(evidence, sources).wanted);
@@ -67,32 +72,27 @@ struct Case {
 impl Case {
     fn of(evidence: &Evidence, sources: &Sources) -> Option<Self> {
         let findings = evidence.log.as_ref().map(parse::parse).unwrap_or_default();
-        let asserts = Asserts::of(&findings);
+        let mut asserts = Asserts::of(&findings);
         let mut all = failures(evidence, &findings);
-        let lightest = all.iter().map(Failure::weight).min();
-        let candidate = |failure: &Failure| Some(failure.weight()) == lightest;
-        let summed_up = |failure: &Failure| failure.told == Told::Launcher && candidate(failure);
-        let mut chosen = all.iter().position(candidate);
-        // Of a launcher's own lines the account of its workers tells most: it names the rank that failed first.
-        if chosen.is_some_and(|index| all[index].kind.id == "child-failed") {
-            chosen = all.iter().position(summed_up).or(chosen);
+        let chosen = choose(&all, &asserts);
+        if chosen.is_none() && asserts.lines.is_empty() {
+            return None;
         }
-        let mut root = match chosen {
-            Some(index) => all.remove(index),
-            None if asserts.lines.is_empty() => return None,
-            None => Failure::default(),
-        };
         let index = chosen.unwrap_or(0);
+        let mut root = chosen.map_or_else(Failure::default, |index| all.remove(index));
         adopt_frames(&mut root, &mut all, sources);
-        let mut noticed = false;
-        if !asserts.lines.is_empty() && root.kind.id != "device-assert" {
-            noticed = true;
-            root.error = None;
-            let follower = root.weight() == 3 && root.told != Told::Finalizer;
-            if follower {
+        if precedes(&root, &asserts) {
+            all.push(Failure { kind: facts().kind("device-assert"), ..Failure::default() });
+            asserts = Asserts::default();
+        }
+        let noticed = !asserts.lines.is_empty() && root.kind.id != "device-assert";
+        if noticed {
+            // What survived or only followed is no exception of the assertion's.
+            if root.survived || (root.weight() == 3 && root.told != Told::Finalizer) {
                 all.insert(index.min(all.len()), std::mem::take(&mut root));
             }
             root.kind = facts().kind("device-assert");
+            root.error = None;
         }
         if !asserts.lines.is_empty() {
             root.rank = root.rank.or(asserts.rank);
@@ -105,6 +105,16 @@ impl Case {
         });
         collateral.extend(later);
         Some(Self { root, noticed, asserts, forward, forward_function, survived: one_of_each(survived), collateral })
+    }
+
+    /// The same error in other threads: a dead context is found by all of them, in any order.
+    fn in_other_threads(&self) -> impl Iterator<Item = &Failure> {
+        self.collateral.iter().filter(|other| {
+            other.kind.id == self.root.kind.id
+                && other.told == Told::Exception
+                && other.rank == self.root.rank
+                && other.thread != self.root.thread
+        })
     }
 
     fn judge(&self, evidence: &Evidence, sources: &Sources) -> Judgement {
@@ -140,7 +150,9 @@ impl Case {
             phase: context::phase(root, &self.asserts, sources),
             asserts: self.asserts.entries(),
             memory: oom::memory(&message),
-            frames: root.spots(sources).iter().map(|spot| spot.frame(sources)).collect(),
+            frames: judgement
+                .frames
+                .unwrap_or_else(|| root.spots(sources).iter().map(|spot| spot.frame(sources)).collect()),
             tensors: Vec::new(),
             rank: root.rank,
             device: self.asserts.device.or_else(|| oom::device(&message)),
@@ -192,38 +204,6 @@ fn summary_of(failure: &Failure, texts: &Texts) -> String {
         return first.to_owned();
     }
     texts.line(&format!("kinds.{}.summary", failure.kind.id), &[])
-}
-
-/// A line or a watchdog tells of a failure without its place; the traceback of the same failure has it.
-fn adopt_frames(root: &mut Failure, all: &mut Vec<Failure>, sources: &Sources) {
-    if root.reported(sources).is_some() {
-        return;
-    }
-    let same = |other: &Failure| {
-        let echo = root.kind.reporting == Reporting::Asynchronous && other.kind.reporting == Reporting::Echo;
-        (other.kind.id == root.kind.id || echo || other.is_stack_alone())
-            && (other.weight() < 3 || other.is_stack_alone())
-            && (other.rank == root.rank || other.rank.is_none() || root.rank.is_none())
-            && other.reported(sources).is_some()
-    };
-    if let Some(index) = all.iter().position(same) {
-        let other = all.remove(index);
-        if other.is_stack_alone() {
-            let spots = other.links.into_iter().nth(other.root).map(|link| link.spots);
-            if let (Some(link), Some(spots)) = (root.links.get_mut(root.root), spots) {
-                link.spots = spots;
-            }
-        } else {
-            root.links = other.links;
-            root.root = other.root;
-            root.told = other.told;
-        }
-        root.rank = root.rank.or(other.rank);
-        root.survived &= other.survived;
-        root.hook = other.hook;
-        root.launch_blocking = other.launch_blocking;
-        root.error = root.error.take().or(other.error);
-    }
 }
 
 fn forward_trace(findings: &Findings) -> (String, Vec<user_code::Spot>) {

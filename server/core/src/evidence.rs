@@ -1,6 +1,9 @@
 //! Everything that was observed of a failure, whatever it came from. A new source is one field here and one parser.
 
-use crate::event::Event;
+use cublame_journal::Journal;
+
+use crate::event::{Event, What};
+use crate::gpu_core::GpuCore;
 use crate::run::{Exit, Run};
 
 /// What `blame` reads. Every field may be empty: a verdict says what was missing.
@@ -15,8 +18,17 @@ pub struct Evidence {
     pub exit: Option<Exit>,
     /// The log is of a run with CUDA_LAUNCH_BLOCKING=1 in force: said by the user, or put there by the runner itself.
     pub blocking: bool,
+    /// What the tracer saw, one entry a process that used the GPU.
+    pub traced: Vec<TracedProcess>,
     /// What could not be read, as whole sentences, such as "2 damaged lines in events/12.jsonl were left out".
     pub unread: Vec<String>,
+}
+
+/// The launches of one process, and the core dumps of its GPUs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TracedProcess {
+    pub journal: Journal,
+    pub cores: Vec<GpuCore>,
 }
 
 /// The events of one process, in order.
@@ -24,4 +36,15 @@ pub struct Evidence {
 pub struct ProcessEvents {
     pub pid: u32,
     pub events: Vec<Event>,
+}
+
+impl ProcessEvents {
+    /// The rank that any of the events tells.
+    pub fn rank(&self) -> Option<u32> {
+        self.events.iter().find_map(|event| match &event.what {
+            What::Start(start) => start.rank,
+            What::Exception(exception) => exception.rank,
+            What::Exit(_) => None,
+        })
+    }
 }

@@ -10,15 +10,22 @@ pub mod run;
 pub mod source;
 pub mod text;
 
+mod pattern;
+
 pub mod python;
 
 pub mod parse;
+
+pub mod gpu_core;
+pub mod journal;
 
 pub mod evidence;
 pub mod verdict;
 
 pub mod blame;
 pub mod suspects;
+
+pub mod lint;
 
 pub mod catalog;
 

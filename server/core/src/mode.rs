@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use env::{EnvBlock, Half, LeftOut, Machine, OUR_SHARED_VARIABLES, Os, PYTEST_PLUGIN, Variable, env_block};
+pub use env::{EnvBlock, Half, LeftOut, Machine, OUR_SHARED_VARIABLES, Os, Variable, env_block};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

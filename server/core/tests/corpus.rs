@@ -3,6 +3,8 @@
 //! `logs/reports.json`: logs retyped from public reports. `gpu/`: programs that failed on a GPU, with and without
 //! CUDA_LAUNCH_BLOCKING. The programs mark the culprit with a comment that tracebacks quote; it is stripped first.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of a test may fail it")]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -105,7 +107,7 @@ fn explain(log: &str, blocking: bool, sources: &mut Sources) -> Vec<Verdict> {
         }
         for name in names {
             let program = name.strip_prefix("/home/dev/proj/").map(|name| format!("gpu/programs/{name}"));
-            let text = program.filter(|program| path(program).exists()).map(|program| without_marks(&read(&program)));
+            let text = program.filter(|program| exists(program)).map(|program| without_marks(&read(&program)));
             let source = text.map(|text| Source { path: name.clone(), text: text.into() });
             sources.insert(name, source);
         }
@@ -201,6 +203,11 @@ fn read_json<T: serde::de::DeserializeOwned>(name: &str) -> T {
 #[expect(clippy::disallowed_methods, reason = "a test reads its fixtures")]
 fn read(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test reads its fixtures")]
+fn exists(name: &str) -> bool {
+    path(name).exists()
 }
 
 fn path(name: &str) -> PathBuf {

@@ -24,7 +24,7 @@ pub struct Arguments {
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let mut notes = Vec::new();
-    let mut block = super::run::environment(arguments.mode, None, &mut notes);
+    let mut block = super::run::environment(arguments.mode, None, Some("run".to_owned()), &mut notes);
     if arguments.shared {
         block.variables.retain(|variable| variable.half == Half::Shared);
     } else {

@@ -1,8 +1,10 @@
 //! The command line: one file a subcommand, each with its arguments and a `main` that returns the exit code.
 
 mod configure;
+mod demo;
 mod env;
 mod explain;
+mod lint;
 mod lsp;
 mod run;
 
@@ -28,6 +30,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// See what cublame does: a failure recorded on a real GPU, replayed without one
+    Demo(demo::Arguments),
     /// Explain a log of any origin: what failed, which line, what to do
     Explain(explain::Arguments),
     /// Run a program, and at a CUDA failure say which line broke
@@ -45,6 +49,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+    /// Find what makes CUDA debugging fail, before the program runs
+    Lint(lint::Arguments),
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
 }
@@ -53,6 +59,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let arguments = Arguments::try_parse().unwrap_or_else(|failure| refuse(&failure));
     let outcome: Result<ExitCode> = match &arguments.command {
+        Command::Demo(arguments) => demo::main(arguments),
         Command::Explain(arguments) => explain::main(arguments),
         Command::Run(arguments) => Ok(run::main(arguments)),
         Command::Guardian { runner, start, run } => {
@@ -67,6 +74,7 @@ pub fn main() -> ExitCode {
         Command::Configure(arguments) => configure::main(arguments),
         Command::Env(arguments) => env::main(arguments),
         Command::InNewSession { words } => Err(starting::in_new_session(words)),
+        Command::Lint(arguments) => lint::main(arguments),
         Command::Lsp(arguments) => lsp::main(arguments),
     };
     outcome.unwrap_or_else(|error| {

@@ -5,26 +5,29 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use cublame_core::catalog::Texts;
+use cublame_core::config::launchers::not_carried;
 use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
-use crate::hook;
-use crate::os::processes;
+use crate::os::{processes, signals};
 use crate::render::terminal;
 use crate::session::folder::RunFolder;
+use crate::session::journals::Journals;
 use crate::session::mode::{Wishes, resolve_mode};
 use crate::session::place::Surroundings;
 use crate::session::supervise::{Job, NotStarted, Ran, supervise};
 use crate::session::verdict::{Concluded, conclude, write_copy};
-use crate::session::{facts, index, retention};
+use crate::session::{facts, index, journals, retention};
+use crate::{hook, tracer};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// off or blocking (else CUBLAME_MODE, else the workspace's .cublame/mode)
+    /// off, blocking, trace or core (else CUBLAME_MODE, else the workspace's .cublame/mode)
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
     /// Write the report (JSON) to this file as well
@@ -40,6 +43,7 @@ pub const OWN_FAILURE: u8 = 125;
 
 /// Returns the child's exit code, or 125 to 127 when it never started.
 pub fn main(arguments: &Arguments) -> ExitCode {
+    signals::survive_file_size_limits();
     let surroundings = Surroundings::of_this_process();
     let wishes = Wishes::read(arguments.mode, &surroundings.project_folder(|path| path.exists()));
     let (mode, mut notes) = resolve_mode(&wishes);
@@ -53,15 +57,19 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             None
         }
     };
-    let env = environment(mode, folder.as_ref(), &mut notes);
+    let traced = matches!(mode, Mode::Trace | Mode::Core);
+    let journals = if traced { prepare_journals(folder.as_ref(), &mut notes) } else { None };
+    let env = environment(mode, folder.as_ref(), journals.as_ref().map(Journals::value), &mut notes);
+    notes.extend(lost_on_the_way(&arguments.command, &env));
     notes.iter().for_each(|note| say(note));
 
     let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, folder.as_ref());
-    let mut unwritten = Vec::new();
+    let (mut unwritten, mut clearing) = (Vec::new(), None);
     let job = Job { argv: &arguments.command, env: &env, run: folder.as_ref().map(RunFolder::path) };
     let outcome = supervise(&job, |child| {
         facts.child = Some(child);
         unwritten = record_start(folder.as_ref(), &surroundings, &facts);
+        clearing = folder.as_ref().and_then(clear_old_runs);
     });
     let ran = match outcome {
         Ok(ran) => ran,
@@ -72,7 +80,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let ran = Ran { partial: unwritten.into_iter().chain(ran.partial).collect(), ..ran };
+    let unkept = journals.zip(folder.as_ref()).map(|(journals, folder)| journals.keep(folder.path()));
+    let partial = unwritten.into_iter().chain(ran.partial).chain(unkept.into_iter().flatten()).collect();
+    let ran = Ran { partial, ..ran };
     let exit = ran.exit;
     let texts = Texts::get(super::language_of_the_environment());
     let mut concluded = conclude(folder.as_ref(), facts, ran, texts);
@@ -82,8 +92,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         concluded.report.partial.push(format!("{} could not be written: {failure}.", file.display()));
     }
     tell(&concluded);
-    if let Some(folder) = &folder {
-        retention::apply(folder.siblings(), retention::LIMITS).iter().for_each(|failure| say(failure));
+    // Where old runs are still being deleted nobody waits: the next run goes on with it.
+    if let Some(Ok(failures)) = clearing.filter(JoinHandle::is_finished).map(JoinHandle::join) {
+        failures.iter().for_each(|failure| say(failure));
     }
     ExitCode::from(exit_code(exit))
 }
@@ -94,8 +105,20 @@ fn exit_code(exit: Exit) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(OWN_FAILURE)
 }
 
-/// What the child's environment gets beside what this process has.
-pub(super) fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<String>) -> EnvBlock {
+/// The memory that a traced child writes its launches into.
+fn prepare_journals(folder: Option<&RunFolder>, notes: &mut Vec<String>) -> Option<Journals> {
+    let prepared =
+        folder.map_or(Ok(()), |folder| journals::make_folders(folder.path())).and_then(|()| Journals::prepare());
+    prepared.map_err(|failure| notes.push(format!("there is no memory for the launch journal: {failure}"))).ok()
+}
+
+/// What the child's environment gets beside what this process has. `journal` is where its launches go.
+pub(super) fn environment(
+    mode: Mode,
+    folder: Option<&RunFolder>,
+    journal: Option<String>,
+    notes: &mut Vec<String>,
+) -> EnvBlock {
     let mut current = BTreeMap::new();
     let mut unreadable = Vec::new();
     for (name, value) in std::env::vars_os() {
@@ -115,14 +138,32 @@ pub(super) fn environment(mode: Mode, folder: Option<&RunFolder>, notes: &mut Ve
             None
         }
     };
-    if let Some(name) = unreadable.iter().find(|name| ["PYTHONPATH", "PYTEST_PLUGINS"].contains(&name.as_str())) {
-        notes.push(format!("{name} is not UTF-8 and stays as it is, so Python exceptions are read from the output."));
+    if unreadable.iter().any(|name| name == "PYTHONPATH") {
+        notes.push(
+            "PYTHONPATH is not UTF-8 and stays as it is, so Python exceptions are read from the output.".to_owned(),
+        );
         hook = None;
     }
+    let mut tracer = None;
+    if matches!(mode, Mode::Trace | Mode::Core) {
+        match tracer::install() {
+            Ok(library) => tracer = path(&library),
+            Err(error) => notes.push(format!("launches are not traced, since {error}")),
+        }
+    }
     let run = folder.and_then(|folder| path(folder.path()));
-    let block = env_block(mode, Os::HERE, &Machine { hook, tracer: None, run }, &current);
+    let block = env_block(mode, Os::HERE, &Machine { hook, tracer, journal, run }, &current);
     notes.extend(block.left_out.iter().map(|left| format!("{} is not set: {}.", left.name, left.why)));
     block
+}
+
+/// What to say of a launcher that does not hand the variables on to the program.
+fn lost_on_the_way(argv: &[OsString], env: &EnvBlock) -> Option<String> {
+    let argv: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let pairs: Vec<(&str, &str)> = env.shared().map(|variable| (variable.name, variable.value.as_str())).collect();
+    let lost = not_carried(&argv, &pairs)?;
+    let add = lost.add.map(|add| format!("; it needs `{add}`")).unwrap_or_default();
+    Some(format!("{}: {}, so failures are read from the output alone{add}.", lost.launcher, lost.what))
 }
 
 fn facts_of_run(argv: &[OsString], cwd: &Path, mode: Mode, folder: Option<&RunFolder>) -> Run {
@@ -157,6 +198,13 @@ fn record_start(folder: Option<&RunFolder>, surroundings: &Surroundings, facts: 
         index::append(&state, &index::Entry { run, cwd, started: facts.started }).ok();
     }
     unwritten
+}
+
+/// While the child runs, so that it costs the run no time.
+fn clear_old_runs(folder: &RunFolder) -> Option<JoinHandle<Vec<String>>> {
+    let runs = folder.siblings().to_owned();
+    // Without a thread to be had, the next run does it.
+    thread::Builder::new().name("clearing".to_owned()).spawn(move || retention::apply(&runs, retention::LIMITS)).ok()
 }
 
 /// The verdicts at a failure, and what the report lacks. A success of which everything was kept says nothing.

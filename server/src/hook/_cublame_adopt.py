@@ -77,12 +77,17 @@ def make_run(folder, started):
 
 
 def ignore_in_git(folder):
+    path = os.path.join(folder, ".gitignore")
     try:
-        descriptor = os.open(os.path.join(folder, ".gitignore"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:
         return
     try:
         os.write(descriptor, b"# Written by cublame: what it records stays out of the repository.\n*\n")
+    except OSError:
+        # An empty file left by a full disk would be taken for a finished one for ever.
+        os.unlink(path)
+        raise
     finally:
         os.close(descriptor)
 

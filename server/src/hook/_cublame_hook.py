@@ -33,6 +33,7 @@ class Process:
     def __init__(self):
         self.started = time.time()
         self.cwd = working_directory()
+        self.sha256 = find_sha256()
         self.begin_anew()
 
     def begin_anew(self):
@@ -50,15 +51,17 @@ class Process:
 _process = None
 _run = None
 _read_code = None
+_folder = None
 _launch_blocking = None
 _loaded = {}
 _fault_files = []
 
 
-def start(read_code):
-    """Finds or creates the run, and writes the start event. `read_code(name)` gives the code of a module beside this one."""
-    global _process, _run, _read_code, _launch_blocking
+def start(read_code, folder):
+    """Finds or creates the run, and writes the start event. `read_code(folder, name)` gives the code of a module there."""
+    global _process, _run, _read_code, _folder, _launch_blocking
     _read_code = read_code
+    _folder = folder
     _launch_blocking = os.environ.get("CUDA_LAUNCH_BLOCKING")
     _process = Process()
     run = os.environ.get("CUBLAME_RUN")
@@ -311,18 +314,20 @@ def report(hook, value, traceback, thread=None):
             process.exceptions_left_out += 1
             return
         description = load("_cublame_report")["describe"](value, traceback, process)
+        description["hook"] = hook
+        description["thread"] = thread or thread_name(ident)
+        description["main_thread"] = ident == process.main_thread
+        description["rank"] = number_of(RANK)
         # The same exception told of again, by another hook or in a loop. None is kept alive to know it by.
-        sign = (id(value), hash(repr(description["chain"][-1])))
+        told = description["chain"][-1]
+        place = [(frame["file"], frame["line"]) for frame in told["frames"][-1:]]
+        sign = (id(value), description["thread"], told["type"], hash(told["message"]), *place)
         if sign in process.said:
             process.exceptions_left_out += hook != "atexit"
             return
         process.said.add(sign)
         if not process.begun:
             begin()
-        description["hook"] = hook
-        description["thread"] = thread or thread_name(ident)
-        description["main_thread"] = ident == process.main_thread
-        description["rank"] = number_of(RANK)
         write("exception", description)
     except KeyboardInterrupt:
         raise
@@ -424,10 +429,20 @@ def working_directory():
         return ""
 
 
+def find_sha256():
+    """From the interpreter's own module: hashlib loads OpenSSL. At the start, for the reason that _cublame_report.py gives."""
+    for name in ("_sha2", "_sha256") if sys.version_info >= (3, 12) else ("_sha256",):
+        try:
+            return __import__(name).sha256
+        except (ImportError, AttributeError):
+            pass
+    return None
+
+
 def load(name):
     """The namespace of a module beside this one, without a trace in sys.modules."""
     if name not in _loaded:
         namespace = {"__name__": name}
-        exec(_read_code(name), namespace)
+        exec(_read_code(_folder, name), namespace)
         _loaded[name] = namespace
     return _loaded[name]

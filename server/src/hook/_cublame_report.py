@@ -2,9 +2,10 @@
 
 It reads names, lines, files on disk and `str(exception)`, never another value of the program: after a GPU fault the repr of
 a tensor fails or hangs.
+It imports nothing that was not there at the start. An import holds a lock, and in a child that was forked while another
+thread held it, it is never released.
 """
 
-import itertools
 import os
 import stat
 import sys
@@ -18,6 +19,7 @@ LONGEST_NOTE = 8 << 10
 LONGEST_LINE = 2 << 10
 LARGEST_FILE = 4 << 20
 DEEPEST_GROUP = 10
+MARK = b"\xef\xbb\xbf"
 
 
 def describe(value, traceback, process):
@@ -179,8 +181,7 @@ def frame_of(entry, sources):
     frame = place(source, code.co_filename, line)
     frame["function"] = getattr(code, "co_qualname", code.co_name)
     if hasattr(code, "co_positions") and entry.tb_lasti >= 0:
-        positions = itertools.islice(code.co_positions(), entry.tb_lasti // 2, None)
-        start, end, start_byte, end_byte = next(positions, (None, None, None, None))
+        start, end, start_byte, end_byte = position_of(code, entry.tb_lasti // 2)
         if start == line and end is not None:
             frame["end_line"] = end
             frame["column"] = column(source.line(line), start_byte)
@@ -188,18 +189,30 @@ def frame_of(entry, sources):
     return frame
 
 
+def position_of(code, instruction):
+    for index, position in enumerate(code.co_positions()):
+        if index == instruction:
+            return position
+    return None, None, None, None
+
+
 def place_of_syntax_error(value, sources):
     """A SyntaxError was raised in the compiler, for a place that no frame is at."""
     if type(value.filename) is not str or type(value.lineno) is not int or value.lineno < 1:
         return []
-    frame = place(sources.of(value.filename, {}), value.filename, value.lineno)
+    source = sources.of(value.filename, {})
+    frame = place(source, value.filename, value.lineno)
     frame["function"] = ""
     if frame["source"] is None and type(value.text) is str:
         frame["source"] = value.text.rstrip("\r\n")[:LONGEST_LINE]
-    # These count characters already.
-    frame["column"] = positive(value.offset)
-    frame["end_line"] = positive(getattr(value, "end_lineno", None))
-    frame["end_column"] = positive(getattr(value, "end_offset", None))
+    # CPython's parser counts characters here in some versions and bytes in others, its compiler always bytes, and neither
+    # knows what to do with a byte order mark. Where that makes a difference no column is given.
+    text = frame["source"]
+    if text is not None and text.isascii() and not (source.marked and value.lineno == 1):
+        frame["column"] = positive(value.offset)
+        frame["end_line"] = positive(getattr(value, "end_lineno", None))
+        if frame["end_line"] == value.lineno:
+            frame["end_column"] = positive(getattr(value, "end_offset", None))
     return [frame]
 
 
@@ -251,9 +264,9 @@ class Sources:
             source.path = path
             source.changed = modified > self.process.started
             source.lines = lines(data)
-            digest = sha256(data)
-            if digest is not None:
-                self.hashes[path] = digest
+            source.marked = data.startswith(MARK)
+            if self.process.sha256 is not None:
+                self.hashes[path] = self.process.sha256(data).hexdigest()
         else:
             source.lines = lines_in_memory(filename, module_globals)
 
@@ -276,6 +289,8 @@ class Sources:
 class Source:
     path = None
     changed = False
+    # It begins with a byte order mark.
+    marked = False
     lines = None
 
     def line(self, number):
@@ -337,7 +352,7 @@ def split(text):
 
 def encoding_of(data):
     """By PEP 263: a byte order mark, or a comment with `coding:` in one of the first two lines."""
-    if data.startswith(b"\xef\xbb\xbf"):
+    if data.startswith(MARK):
         return "utf-8-sig"
     for line in data.split(b"\n", 2)[:2]:
         line = line.strip(b" \t\f\r")
@@ -353,16 +368,6 @@ def encoding_of(data):
             if end:
                 return name[:end].decode("ascii")
     return "utf-8"
-
-
-def sha256(data):
-    """From the interpreter's own module: hashlib loads OpenSSL."""
-    for name in ("_sha2", "_sha256", "hashlib"):
-        try:
-            return __import__(name).sha256(data).hexdigest()
-        except (ImportError, AttributeError, ValueError):
-            pass
-    return None
 
 
 def working_directory():

@@ -18,10 +18,13 @@ def load_hook(folder):
         # Two versions of cublame are on the path, one run within the other: the first one watches.
         return None
     try:
+        for function in (read_code, keep):
+            # The program's coverage or debugger may be watching when the hook calls these.
+            function.__code__ = function.__code__.replace(co_filename="<cublame>")
         hook = type(sys)("_cublame_hook")
         exec(read_code(folder, "_cublame_hook"), hook.__dict__)
         sys.modules["_cublame_hook"] = hook
-        hook.start(lambda name: read_code(folder, name))
+        hook.start(read_code, folder)
         return hook
     except Exception:
         return None
@@ -72,13 +75,15 @@ def import_shadowed(folder):
     # Python 2 empties a module that nothing refers to, and this one still has to return.
     this = sys.modules.pop("sitecustomize", None)
     sys.path[:] = [entry for entry in sys.path if entry != folder]
-    # Another one that chains as this one does, and did not take itself off the path, would be found again without end.
-    running = [entry for entry in sys.path if entry in folders_of_running_sitecustomizes()]
+    # Another one that runs this file as this file runs the next, and stayed on the path, would be found without end.
+    running = folders_of_running_sitecustomizes()
+    hidden = [(index, entry) for index, entry in enumerate(sys.path) if entry in running]
     sys.path[:] = [entry for entry in sys.path if entry not in running]
     try:
         import sitecustomize
     finally:
-        sys.path[:0] = running
+        for index, entry in hidden:
+            sys.path.insert(index, entry)
     return this, sitecustomize
 
 

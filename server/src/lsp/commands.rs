@@ -19,12 +19,13 @@ pub enum Command {
     ExplainText,
     Clear,
     Dismiss,
+    Delete,
     CopyReport,
     OpenReport,
 }
 
 impl Command {
-    pub const ALL: [Command; 9] = [
+    pub const ALL: [Command; 10] = [
         Command::Run,
         Command::Stop,
         Command::Rerun,
@@ -32,6 +33,7 @@ impl Command {
         Command::ExplainText,
         Command::Clear,
         Command::Dismiss,
+        Command::Delete,
         Command::CopyReport,
         Command::OpenReport,
     ];
@@ -45,6 +47,7 @@ impl Command {
             Command::ExplainText => "cublame.explainText",
             Command::Clear => "cublame.clear",
             Command::Dismiss => "cublame.dismiss",
+            Command::Delete => "cublame.delete",
             Command::CopyReport => "cublame.copyReport",
             Command::OpenReport => "cublame.openReport",
         }
@@ -68,13 +71,17 @@ impl Command {
                 let RerunArguments { run, mode } = read(self, arguments)?;
                 Order::Rerun { run, mode: mode.map(|mode| word(self, &mode)).transpose()? }
             }
-            Command::SetMode => Order::SetMode { mode: word(self, &read::<ModeArguments>(self, arguments)?.mode)? },
+            Command::SetMode => {
+                let ModeArguments { mode, folder } = read(self, arguments)?;
+                Order::SetMode { mode: word(self, &mode)?, folder: folder.as_ref().and_then(path_of) }
+            }
             Command::ExplainText => {
-                let ExplainArguments { text, blocking } = read(self, arguments)?;
-                Order::Explain { text, blocking }
+                let ExplainArguments { text, blocking, live } = read(self, arguments)?;
+                Order::Explain { text, blocking, live }
             }
             Command::Clear => Order::Clear,
             Command::Dismiss => Order::Dismiss { run: read::<OneRun>(self, arguments)?.run },
+            Command::Delete => Order::Delete { run: read::<OneRun>(self, arguments)?.run },
             Command::CopyReport => Order::CopyReport { run: read_or_default::<NewestRun>(self, arguments)?.run },
             Command::OpenReport => Order::OpenReport { run: read_or_default::<NewestRun>(self, arguments)?.run },
         })
@@ -114,6 +121,9 @@ pub struct NewestRun {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ModeArguments {
     pub mode: String,
+    /// The workspace folder; without it, the first.
+    #[serde(default)]
+    pub folder: Option<Uri>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -122,6 +132,9 @@ pub struct ExplainArguments {
     /// The log is of a run with CUDA_LAUNCH_BLOCKING=1.
     #[serde(default)]
     pub blocking: bool,
+    /// It comes from a debugger that stands at the failure: nobody asked for it, so nothing is said about it.
+    #[serde(default)]
+    pub live: bool,
 }
 
 fn read<T: DeserializeOwned>(command: Command, arguments: Vec<Value>) -> Result<T, Error> {
@@ -174,7 +187,7 @@ mod tests {
         check("cublame.stop", json!([{ "run": "r" }]), Ok(Order::Stop { run: Some(run()) }));
         check("cublame.dismiss", json!(["r"]), Err("cublame.dismiss"));
         check("cublame.clear", json!([]), Ok(Order::Clear));
-        check("cublame.setMode", json!([{ "mode": "trace" }]), Ok(Order::SetMode { mode: Mode::Trace }));
+        check("cublame.setMode", json!([{ "mode": "trace" }]), Ok(Order::SetMode { mode: Mode::Trace, folder: None }));
         let program = PathBuf::from("/home/dev/proj/train.py");
         let order = Order::Run { program, arguments: vec!["--fast".to_owned()], mode: None };
         check("cublame.run", json!([{ "uri": "file:///home/dev/proj/train.py", "arguments": ["--fast"] }]), Ok(order));

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use cublame_core::Verdict;
+use cublame_core::run::Watch;
 use cublame_core::text::LineIndex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
@@ -89,6 +91,11 @@ pub struct RunLine {
     pub certainty: Option<String>,
     pub path: Option<String>,
     pub line: Option<u32>,
+    /// Absolute, or the id again for a log that was pasted and has no folder.
+    pub folder: String,
+    pub watch: Watch,
+    /// As in `report.json`, the root cause first.
+    pub verdicts: Vec<Arc<Verdict>>,
 }
 
 /// `cublame/runInTerminal`: run this in a terminal of the editor's.
@@ -334,5 +341,8 @@ fn run_line(run: &KnownRun) -> RunLine {
         certainty: verdict.map(|verdict| format!("{:?}", verdict.certainty).to_lowercase()),
         path: place.and_then(|place| place.path.clone()),
         line: place.map(|place| place.line),
+        folder: run.folder.display().to_string(),
+        watch: run.run.watch,
+        verdicts: run.verdicts.clone(),
     }
 }

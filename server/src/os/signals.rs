@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::signal::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH, SIGXFSZ};
 use signal_hook::iterator::SignalsInfo;
@@ -59,8 +61,15 @@ pub fn shrug_off_termination() -> io::Result<Signals> {
     Ok(Signals { inner: SignalsInfo::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])? })
 }
 
-/// SIGXFSZ is only heard so that a file size limit (ulimit -f) fails our writes and does not kill the supervisor.
-const LISTENED: [i32; 10] = [SIGCHLD, SIGWINCH, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGXFSZ];
+/// From now on a file size limit (ulimit -f) fails our writes, as a full disk does, and does not kill us (setrlimit(2)).
+pub fn survive_file_size_limits() {
+    if ignored_signals() & (1 << (SIGXFSZ - 1)) == 0 {
+        // Without the handler only the limit's usual effect comes back.
+        signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).ok();
+    }
+}
+
+const LISTENED: [i32; 9] = [SIGCHLD, SIGWINCH, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2];
 
 /// Does a process that is told this tell it on?
 pub fn is_forwarded(signal: i32) -> bool {

@@ -1,4 +1,5 @@
 //! Verdicts as a person or a program reads them.
 
+pub mod findings;
 pub mod markdown;
 pub mod terminal;

@@ -24,13 +24,14 @@ fn is_recorded(name: &str) -> bool {
     named && !SECRETS.iter().any(|word| name.contains(word))
 }
 
-const PREFIXES: [&str; 17] = [
+const PREFIXES: [&str; 18] = [
     "CUDA_",
     "CUBLAS_",
     "CUBLASLT_",
     "CUDNN_",
     "CUBLAME_",
-    "NVIDIA_",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_TF32_OVERRIDE",
     "TORCH_",
     "PYTORCH_",
     "TORCHELASTIC_",

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::place::{FOLDER, Surroundings};
-use super::{events, stored_log};
+use super::{events, stored_log, traced};
 use crate::error::{Error, Result};
 use crate::os::{files, processes};
 
@@ -164,7 +164,9 @@ impl RunFolder {
         let log = self.log().or_complain(&mut unread);
         let report = self.report().or_complain(&mut unread);
         let blocking = run.as_ref().is_some_and(|run| run.blocking);
-        Evidence { log, processes, run, exit: report.map(|report| report.exit), blocking, unread }
+        let (traced, unread_traces) = traced::read(&self.path);
+        unread.extend(unread_traces);
+        Evidence { traced, log, processes, run, exit: report.map(|report| report.exit), blocking, unread }
     }
 
     /// Does its supervisor still watch it? Checked by number and start time, so that a later process is not taken for it.
@@ -205,8 +207,12 @@ impl RunFolder {
     }
 
     /// Removes the folder and what is in it; a symbolic link in it is removed, never what it points to.
+    ///
+    /// It takes another name first: nobody sees half a run, and [`retention`](super::retention) ends what was cut short.
     pub fn delete(self) -> io::Result<()> {
-        fs::remove_dir_all(&self.path)
+        let leaving = self.siblings().join(format!("{LEAVING}{}", self.id()));
+        fs::rename(&self.path, &leaving)?;
+        fs::remove_dir_all(leaving)
     }
 
     fn read_json<T: DeserializeOwned>(&self, name: &str, newest: u32) -> Stored<T> {
@@ -295,6 +301,9 @@ impl<T> Stored<T> {
 pub fn runs_in(folder: &Path) -> PathBuf {
     folder.join("runs")
 }
+
+/// What the name of a run that is being deleted starts with.
+pub(super) const LEAVING: &str = ".leaving-";
 
 pub const EVENTS: &str = "events";
 const RUN: &str = "run.json";

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use cublame_core::run::ProcessId;
@@ -28,6 +29,8 @@ pub struct Guardian {
 
 impl Guardian {
     /// `run` is the run folder, whose path every process of the run carries in CUBLAME_RUN.
+    ///
+    /// It returns when the guardian has its pipe, and does not wait until it listens: what is said before waits there.
     pub fn start(run: Option<&Path>) -> io::Result<Self> {
         let (reader, pipe) = io::pipe()?;
         let runner = processes::this_process();
@@ -182,7 +185,7 @@ fn end_the_family(run: Option<&Path>, child: Option<ProcessId>) {
                 asked.push(process);
             }
         }
-        std::thread::sleep(GLANCE / 2);
+        thread::sleep(GLANCE / 2);
     }
 }
 

@@ -6,11 +6,13 @@ pub mod folder;
 
 pub mod events;
 pub mod stored_log;
+pub mod traced;
 
 pub mod index;
 pub mod retention;
 
 pub mod facts;
+pub mod journals;
 pub mod mode;
 
 pub mod supervise;

@@ -52,13 +52,7 @@ pub fn supervise(job: &Job, started: impl FnOnce(ProcessId)) -> Result<Ran, NotS
     let mut partial = Vec::new();
     // Before the child starts, so that no signal is missed.
     let mut signals = Signals::listen().map_err(cannot("listen to signals"))?;
-    let mut guardian = Guardian::start(job.run).map_or_else(
-        |failure| {
-            partial.push(format!("No guardian could be started, so a killed run may leave processes: {failure}."));
-            None
-        },
-        Some,
-    );
+    let mut guardian = Guardian::start(job.run).map_err(cannot("start a guardian"))?;
     let recorder = Recorder::start().map_err(cannot("start a thread"))?;
     let streams = Streams::prepare().map_err(cannot("open the child's streams"))?;
     partial.extend(streams.notes);
@@ -74,19 +68,17 @@ pub fn supervise(job: &Job, started: impl FnOnce(ProcessId)) -> Result<Ran, NotS
     let child = match spawn(job, &streams.for_child) {
         Ok(child) => child,
         Err(failure) => {
-            guardian.into_iter().for_each(Guardian::dismiss);
+            guardian.dismiss();
             return Err(not_started(&job.argv[0], failure));
         }
     };
     drop(streams.for_child);
-    if let Some(guardian) = &mut guardian {
-        guardian.watch(child);
-    }
+    guardian.watch(child);
     started(child);
 
-    let exit = Watch { child, signals: &mut signals, guardian: guardian.as_mut(), copying: &copying }.until_its_end();
+    let exit = Watch { child, signals: &mut signals, guardian: &mut guardian, copying: &copying }.until_its_end();
     // From here on what still runs was left behind on purpose.
-    guardian.into_iter().for_each(Guardian::dismiss);
+    guardian.dismiss();
     Rest { signals: &mut signals, copying: &copying, ends: ends.1, leave: leave.1 }.finish(&mut partial);
     Ok(Ran { exit, recorded: recorder.finish(), partial })
 }
@@ -157,7 +149,7 @@ fn cannot(what: &'static str) -> impl Fn(io::Error) -> NotStarted {
 struct Watch<'a> {
     child: ProcessId,
     signals: &'a mut Signals,
-    guardian: Option<&'a mut Guardian>,
+    guardian: &'a mut Guardian,
     copying: &'a [Copying],
 }
 
@@ -199,13 +191,9 @@ impl Watch<'_> {
         if !processes::is_stopped(self.child) {
             return;
         }
-        if let Some(guardian) = &mut self.guardian {
-            guardian.stopping();
-        }
+        self.guardian.stopping();
         signals::stop_this_process();
-        if let Some(guardian) = &mut self.guardian {
-            guardian.continued();
-        }
+        self.guardian.continued();
         if processes::is_stopped(self.child) {
             // It fails only if the child has just ended, and that is looked at next.
             processes::signal_child(self.child, signals::SIGCONT).ok();

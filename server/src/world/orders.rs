@@ -9,7 +9,7 @@ use cublame_core::mode::Mode;
 use serde_json::{Value, json};
 
 use super::reading::{self, Surveyed};
-use super::standing::KnownRun;
+use super::standing::{KnownRun, Outcome};
 use super::starting::Start;
 use super::{Editor, Event, Level, World, survey, unix_now};
 use crate::render::markdown;
@@ -36,16 +36,24 @@ pub enum Order {
     /// Writes the workspace's default mode.
     SetMode {
         mode: Mode,
+        /// One of the roots; without it, all of them.
+        folder: Option<PathBuf>,
     },
     /// Blames a log that the user has at hand.
     Explain {
         text: String,
         blocking: bool,
+        /// Nothing is said about it, whatever it holds.
+        live: bool,
     },
     /// Takes everything away that is shown now. What is on disk stays.
     Clear,
     /// Takes one run's failure away, for every server and for good.
     Dismiss {
+        run: String,
+    },
+    /// Removes the folder of a run that has ended.
+    Delete {
         run: String,
     },
     /// The report of a run, or of the newest failure, as Markdown.
@@ -90,11 +98,8 @@ impl<E: Editor> World<E> {
             }
             Order::Stop { run } => self.stop_run(run.as_deref()).map(|id| json!({ "run": id })).map_err(Refusal),
             Order::Rerun { run, mode } => self.rerun(&run, mode),
-            Order::SetMode { mode } => self.set_mode(mode),
-            Order::Explain { text, blocking } => {
-                self.explain(text, blocking);
-                Ok(Value::Null)
-            }
+            Order::SetMode { mode, folder } => self.set_mode(mode, folder),
+            Order::Explain { text, blocking, live } => Ok(json!({ "run": self.explain(text, blocking, live) })),
             Order::Clear => {
                 self.gone.extend(
                     self.shown.values().flat_map(|findings| findings.iter()).map(|it| (it.run.clone(), it.index)),
@@ -103,6 +108,7 @@ impl<E: Editor> World<E> {
                 Ok(Value::Null)
             }
             Order::Dismiss { run } => self.dismiss(&run),
+            Order::Delete { run } => self.delete(&run),
             Order::CopyReport { run } => Ok(Value::String(markdown::report(&*self.reported(run.as_deref())?))),
             Order::OpenReport { run } => {
                 let run = self.reported(run.as_deref())?;
@@ -157,14 +163,17 @@ impl<E: Editor> World<E> {
     }
 
     /// The workspace's own word: it is for every front end, so it takes the place of this editor's setting.
-    fn set_mode(&mut self, mode: Mode) -> Result<Value, Refusal> {
-        if self.roots.is_empty() {
-            return Err(Refusal("no folder is open".to_owned()));
+    fn set_mode(&mut self, mode: Mode, folder: Option<PathBuf>) -> Result<Value, Refusal> {
+        let wanted = folder.map(|folder| folder.canonicalize().unwrap_or(folder));
+        let chosen: Vec<&PathBuf> =
+            self.roots.iter().filter(|&root| wanted.as_ref().is_none_or(|folder| root == folder)).collect();
+        if chosen.is_empty() {
+            return Err(Refusal("no such folder is open".to_owned()));
         }
         self.settings.mode = None;
         let around = |root: &PathBuf| Surroundings { cwd: root.clone(), ..self.surroundings.clone() };
         let folders: BTreeSet<PathBuf> =
-            self.roots.iter().map(|root| around(root).project_folder(|path| path.exists())).collect();
+            chosen.into_iter().map(|root| around(root).project_folder(|path| path.exists())).collect();
         self.write(Then::Tell(format!("Runs of this workspace are in mode {mode} from now on.")), move || {
             folders.iter().try_for_each(|folder| {
                 folder::prepare(folder)?;
@@ -174,23 +183,27 @@ impl<E: Editor> World<E> {
         Ok(json!({ "mode": mode }))
     }
 
-    /// The log's verdicts are shown as those of a run that ended now; the event that brings them opens its page.
-    fn explain(&mut self, text: String, blocking: bool) {
+    /// The log's verdicts are shown as those of a run that ended now, under the name that is returned.
+    fn explain(&mut self, text: String, blocking: bool, live: bool) -> String {
         let (plan, events) = (self.plan(), self.events.clone());
         self.explanations += 1;
         let number = self.explanations;
         tokio::task::spawn_blocking(move || {
             let explained = reading::explained(&text, blocking, number, &plan, unix_now());
-            events.post(Event::Explained(Box::new(explained)));
+            events.post(Event::Explained { explained: Box::new(explained), live });
         });
+        reading::name_of_explanation(number)
     }
 
-    pub(super) fn explained(&mut self, explained: Surveyed) {
+    pub(super) fn explained(&mut self, explained: Surveyed, live: bool) {
         let said = explained.run.verdicts.first().map(|verdict| verdict.summary.clone());
         let shown = explained.findings.len();
         self.disk.extend(explained.texts.clone());
         self.explained.push(explained);
         self.recompute();
+        if live {
+            return;
+        }
         self.editor.tell(
             Level::Info,
             match said {
@@ -219,6 +232,22 @@ impl<E: Editor> World<E> {
             let folder = RunFolder::open(&folder).map_err(std::io::Error::other)?;
             folder.dismiss()
         });
+        Ok(Value::Null)
+    }
+
+    /// A folder that is still written to is not removed.
+    fn delete(&mut self, id: &str) -> Result<Value, Refusal> {
+        let run = self.run(id)?;
+        if run.outcome == Outcome::Running {
+            return Err(Refusal(format!("the run {id} is running: stop it first")));
+        }
+        let folder = run.folder.clone();
+        self.explained.retain(|explained| explained.run.folder != folder);
+        if folder.is_absolute() {
+            self.write(Then::Look, move || RunFolder::open(&folder).map_err(std::io::Error::other)?.delete());
+        } else {
+            self.recompute();
+        }
         Ok(Value::Null)
     }
 

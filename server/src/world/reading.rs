@@ -94,9 +94,13 @@ pub fn read(
     }
 }
 
+pub fn name_of_explanation(number: u64) -> String {
+    format!("pasted log {number}")
+}
+
 /// A pasted log as a run of its own, without a folder: each has its own name, so that none clears another.
 pub fn explained(text: &str, blocking: bool, number: u64, plan: &Plan, now: f64) -> Surveyed {
-    let id = format!("pasted log {number}");
+    let id = name_of_explanation(number);
     let evidence = Evidence { log: Some(Log::from_text(text)), blocking, ..Evidence::default() };
     let judged = judge(&evidence, &plan.roots, None, Texts::get(plan.language));
     let run = Run {

@@ -209,9 +209,12 @@ fn retention_takes_the_oldest_and_leaves_pinned_and_live_ones() {
     assert_eq!(there(), [true, true, false, false, true, true]);
     assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
 
+    let cut_short = folder.join(".leaving-20251201T025000.000Z-00000000");
+    fs::create_dir_all(cut_short.join("events")).unwrap();
     fs::write(runs[5].path().join("journal"), [0; 5000]).unwrap();
     assert_eq!(retention::apply(folder, Limits { runs: 20, bytes: 4000 }), [""; 0]);
     assert_eq!(there(), [true, true, false, false, false, true]);
+    assert!(!cut_short.exists());
 }
 
 #[test]

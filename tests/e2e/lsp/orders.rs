@@ -254,6 +254,12 @@ fn a_pasted_log_is_shown_at_its_line_until_it_is_dismissed() {
     assert_eq!(server.diagnostics(&train), []);
     server.command("cublame.explainText", json!({ "text": "all is well\n" })).expect("an answer");
     assert!(server.notification::<ShowMessage>().message.contains("Nothing in the log"));
+    // What a debugger stands at is shown in silence: the server that is shut down here has said nothing more.
+    let answer = server.command("cublame.explainText", json!({ "text": log, "live": true }));
+    let answer = answer.expect("an answer").expect("a name");
+    assert_eq!(server.diagnostics(&train)[0].data.clone().expect("data")["run"], answer["run"]);
+    server.command("cublame.delete", json!({ "run": answer["run"] })).expect("an answer");
+    assert_eq!(server.diagnostics(&train), []);
 }
 
 #[test]

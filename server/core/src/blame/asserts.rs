@@ -10,6 +10,8 @@ use crate::verdict::DeviceAssert;
 pub struct Asserts {
     /// In order of appearance.
     pub lines: Vec<AssertLine>,
+    /// Index into `Log::lines` of the first.
+    pub line: Option<usize>,
     pub rank: Option<u32>,
     pub device: Option<u32>,
 }
@@ -19,6 +21,7 @@ impl Asserts {
         let mut asserts = Asserts::default();
         for finding in &findings.found {
             let What::Assert(line) = &finding.what else { continue };
+            asserts.line = asserts.line.or(Some(finding.line));
             asserts.rank = asserts.rank.or(finding.rank);
             asserts.device = asserts.device.or(line.device);
             let known = asserts

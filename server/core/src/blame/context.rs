@@ -7,6 +7,7 @@ use regex::Regex;
 use super::asserts::Asserts;
 use super::failure::Failure;
 use super::user_code::Spot;
+use crate::pattern::pattern;
 use crate::source::Sources;
 use crate::verdict::Phase;
 
@@ -88,21 +89,16 @@ pub fn phase(failure: &Failure, asserts: &Asserts, sources: &Sources) -> Option<
     }
 }
 
-fn is(pattern: &Regex, source: Option<&str>) -> bool {
-    source.is_some_and(|source| pattern.is_match(source))
+fn is(call: &Regex, source: Option<&str>) -> bool {
+    source.is_some_and(|source| call.is_match(source))
 }
 
-fn regex(pattern: &str) -> Regex {
-    #[expect(clippy::expect_used, reason = "the patterns are constants, and a test reads a log through each")]
-    Regex::new(pattern).expect("a constant pattern")
-}
-
-static BACKWARD_CALL: LazyLock<Regex> = LazyLock::new(|| regex(r"\.backward\(|autograd\.grad\("));
-static REPLAY_CALL: LazyLock<Regex> = LazyLock::new(|| regex(r"\.replay\(\)"));
+static BACKWARD_CALL: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.backward\(|autograd\.grad\("));
+static REPLAY_CALL: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.replay\(\)"));
 
 /// `x.item()`, `print(x.cpu())`, `torch.cuda.synchronize()`: names and subscripts only, so nothing else is launched.
 static OBSERVER: LazyLock<Regex> = LazyLock::new(|| {
-    regex(concat!(
+    pattern(concat!(
         r"synchronize\(|empty_cache\(|manual_seed(_all)?\(|\bbarrier\(|pin_memory\(|block_until_ready\(",
         r"|^(?:[\w., ]+ ?(?:[-+*/]?=) ?)?(?:print|float|int|bool|str|repr|len)?\(?(?:[^()]*, ?)?[\w.]+(?:\[[\w, :]+\])?\.(?:item|cpu|numpy|tolist|detach\(\)\.cpu|cpu\(\)\.numpy)\(\)\)*(?: ?[-+*/] ?[\w.]+)?:?(?: *#.*)?$",
         r"|^print\([\w., ]+\)$|^num_batches_tracked|num_batches_tracked \+= 1",

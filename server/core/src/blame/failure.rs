@@ -20,6 +20,10 @@ pub struct Failure {
     /// The link that the kind was read from.
     pub root: usize,
     pub rank: Option<u32>,
+    /// Index into `Log::lines`, where the text tells of it.
+    pub line: Option<usize>,
+    /// The thread that raised it, None for the main one as far as is known.
+    pub thread: Option<String>,
     /// TORCHELASTIC_RESTART_COUNT of its process.
     pub restart: u32,
     pub told: Told,
@@ -64,19 +68,31 @@ impl Default for Failure {
 }
 
 impl Failure {
-    /// The deepest frame of the user's own code: of the link that the kind was read from, else of the nearest after it.
+    /// The deepest frame of the user's own code.
     pub fn reported(&self, sources: &Sources) -> Option<&Spot> {
-        let after = self.links.get(self.root..).unwrap_or_default();
-        let before = self.links.get(..self.root).unwrap_or_default();
-        after.iter().chain(before).find_map(|link| link.spots.iter().rev().find(|spot| spot.is_user(sources)))
+        self.spots(sources).iter().rev().find(|spot| spot.is_user(sources))
     }
 
-    /// The frames of the link that the reported place is in.
+    /// The frames of the link that the kind was read from, or of the nearest other that has one of the user's.
     pub fn spots(&self, sources: &Sources) -> &[Spot] {
+        self.telling(sources).map_or(&[], |link| &link.spots)
+    }
+
+    /// Is the reported place in a trace that did not itself run into the failure? A parent shows where its worker's
+    /// exception arrived. A cause's own trace begins where it was caught, so the trace of the exception that followed
+    /// is the same stack when it holds that function too.
+    pub fn is_told_by_another(&self, sources: &Sources) -> bool {
+        let (Some(root), Some(telling)) = (self.link(), self.telling(sources)) else { return false };
+        let caught_in = root.spots.first().map(|spot| (&spot.file, &spot.function));
+        let same_stack = telling.spots.iter().any(|spot| Some((&spot.file, &spot.function)) == caught_in);
+        !std::ptr::eq(root, telling) && (root.relation == Some(Relation::Carried) || !same_stack)
+    }
+
+    fn telling(&self, sources: &Sources) -> Option<&Link> {
         let after = self.links.get(self.root..).unwrap_or_default();
         let before = self.links.get(..self.root).unwrap_or_default();
         let with_user = after.iter().chain(before).find(|link| link.spots.iter().any(|spot| spot.is_user(sources)));
-        with_user.or(self.links.get(self.root)).map_or(&[], |link| &link.spots)
+        with_user.or(self.link())
     }
 
     pub fn link(&self) -> Option<&Link> {
@@ -106,7 +122,8 @@ impl Failure {
 
     /// Frames whose exception was cut off, or stands elsewhere in a report: they tell a place and no failure.
     pub fn is_stack_alone(&self) -> bool {
-        self.told == Told::Exception && self.headline().is_empty()
+        let aborted = self.told == Told::Stack && self.kind.id == UNRECOGNISED;
+        aborted || (self.told == Told::Exception && self.headline().is_empty())
     }
 
     /// An exception that says that somebody else ended this process, or a peer is gone.
@@ -163,6 +180,7 @@ fn of_finding(finding: &parse::Finding) -> Option<Failure> {
         What::Sanitizer(fault) => of_fault(fault),
         What::Assert(_) | What::ForwardTrace { .. } => return None,
     };
+    failure.line = Some(finding.line);
     failure.rank = finding.rank.or(failure.rank);
     failure.survived |= noted;
     Some(failure)
@@ -176,7 +194,7 @@ fn of_chain(chain: &Chain) -> Failure {
         relation: link.relation,
     });
     let told = if chain.finalizer { Told::Finalizer } else { Told::Exception };
-    of_links(links.collect(), told)
+    Failure { thread: chain.thread.clone(), ..of_links(links.collect(), told) }
 }
 
 /// The first link that the catalogue knows is the root; of unknown ones the last, which the interpreter shows last,
@@ -194,7 +212,9 @@ fn of_links(links: Vec<Link>, told: Told) -> Failure {
         error,
         links,
         root,
+        line: None,
         rank: None,
+        thread: None,
         restart: 0,
         told,
         survived: false,
@@ -206,7 +226,14 @@ fn of_links(links: Vec<Link>, told: Told) -> Failure {
 fn of_line(text: &str, survived: bool) -> Failure {
     let link = Link { message: text.to_owned(), ..Link::default() };
     let caught = text.to_ascii_lowercase().contains("caught error");
-    Failure { survived: survived || caught, ..of_links(vec![link], Told::Line) }
+    let mut failure = Failure { survived: survived || caught, ..of_links(vec![link], Told::Line) };
+    // torchrun's own line: `failed (exitcode: -9) local_rank: 5 (pid: 2630) of binary: python`
+    let ended = text.split_once("failed (exitcode: ").and_then(|(_, rest)| rest.split(')').next()?.trim().parse().ok());
+    if let Some(exit_code) = ended {
+        failure.told = Told::Launcher;
+        failure.kind = facts().kind(kind_of_exit(exit_code));
+    }
+    failure
 }
 
 fn of_stack(reason: &str, frames: &[parse::Frame]) -> Failure {
@@ -222,18 +249,22 @@ fn of_stack(reason: &str, frames: &[parse::Frame]) -> Failure {
 fn of_summary(summary: &Summary) -> Option<Failure> {
     let root = summary.failures.first()?;
     let message = root.traceback.clone().unwrap_or_default();
-    // A worker that got SIGKILL was killed by the host, nearly always for its memory (torch/distributed/elastic).
-    let kind = match root.exit_code {
-        Some(-9 | 137) => "oom-host",
-        Some(-11 | 139) => "segfault",
-        Some(-7 | 135) => "shm-exhausted",
-        _ => "child-failed",
-    };
     let link = Link { type_name: "ChildFailedError".to_owned(), message, ..Link::default() };
     let mut failure = of_links(vec![link], Told::Launcher);
-    failure.kind = facts().kind(kind);
+    failure.kind = facts().kind(root.exit_code.map_or("child-failed", kind_of_exit));
     failure.rank = root.rank;
     Some(failure)
+}
+
+/// What a launcher tells of a worker by its exit code: a worker that got SIGKILL was killed by the host, nearly always
+/// for its memory.
+fn kind_of_exit(exit_code: i32) -> &'static str {
+    match exit_code {
+        -9 | 137 => "oom-host",
+        -11 | 139 => "segfault",
+        -7 | 135 => "shm-exhausted",
+        _ => "child-failed",
+    }
 }
 
 fn of_fault(fault: &parse::Fault) -> Failure {
@@ -283,6 +314,7 @@ fn of_process(process: &ProcessEvents) -> Vec<Failure> {
                 let told = if exception.hook == "unraisable" { Told::Finalizer } else { Told::Exception };
                 let mut failure = of_links(carried(links.collect()), told);
                 failure.hook = true;
+                failure.thread = Some(exception.thread.clone()).filter(|_| !exception.main_thread);
                 failure.rank = exception.rank.or(start.rank);
                 failure.restart = start.restart.unwrap_or(0);
                 failure.launch_blocking.clone_from(&start.launch_blocking);
@@ -331,6 +363,7 @@ fn merge(failures: &mut Vec<Failure>, mut event: Failure) {
         Some(text) => {
             event.rank = event.rank.or(text.rank);
             event.survived = text.survived;
+            event.line = text.line;
             *text = event;
         }
         None => failures.push(event),

@@ -1,12 +1,18 @@
 //! Which line, and how sure: CONTRACT's rules of certainty.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::Case;
 use super::context::{ends_in_backward, is_jax, is_observer, is_replay, phase};
-use super::failure::Told;
+use super::failure::{Failure, Told};
+use super::launches::by_journal;
 use super::user_code::Spot;
-use crate::catalog::facts::{Reporting, Subject};
-use crate::parse::jax;
-use crate::verdict::{Certainty, Place};
+use crate::catalog::facts::{Reporting, Subject, UNRECOGNISED};
+use crate::parse::{cuda_error, jax};
+use crate::pattern::pattern;
+use crate::verdict::{Certainty, Frame, Place};
 use crate::{Evidence, Sources, suspects};
 
 /// A key of the catalogue's `because` texts, with its values.
@@ -22,6 +28,8 @@ pub struct Judgement {
     pub missing: Vec<Reason>,
     /// Source files that would make it better.
     pub wanted: Vec<String>,
+    /// The call chain of the culprit, outermost first, where it is another than that of the exception.
+    pub frames: Option<Vec<Frame>>,
 }
 
 pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
@@ -35,6 +43,7 @@ pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
         because: Vec::new(),
         missing: Vec::new(),
         wanted: Vec::new(),
+        frames: None,
     };
     say_assertion(case, &mut judgement);
     match root.kind.reporting {
@@ -42,25 +51,43 @@ pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
             judgement.because.push(("sanitizer", vec![("what", root.headline())]));
             judgement.certainty = Certainty::Exact;
         }
+        Reporting::Synchronous if root.is_told_by_another(sources) => {
+            judgement.because.push(("another-trace", vec![]));
+            judgement.certainty = Certainty::Likely;
+        }
+        // A CUDA error that the catalogue does not know may be of the asynchronous ones.
+        Reporting::Synchronous if root.kind.id == UNRECOGNISED && cuda_error::is_named_in(&root.headline()) => {
+            echo(case, evidence, &mut judgement);
+        }
         Reporting::Synchronous => {
             judgement.because.push(("synchronous", vec![]));
             judgement.certainty = Certainty::Exact;
             judgement.trusted = true;
         }
         Reporting::Elsewhere => elsewhere(case, sources, &mut judgement),
+        // The journal knows which launches can have failed; the text only knows where the failure surfaced.
+        Reporting::Echo | Reporting::Asynchronous
+            if !is_blocking(evidence) && by_journal(case, evidence, sources, &mut judgement) => {}
         Reporting::Echo if is_jax(root) => of_jax(case, sources, &mut judgement),
-        Reporting::Echo => {
-            let blocking = blocking(case, evidence, &mut judgement);
-            judgement.certainty = if blocking { Certainty::Exact } else { Certainty::Likely };
-            judgement.trusted = blocking;
-            if !blocking {
-                judgement.because.push(("echo", vec![]));
-            }
-        }
+        Reporting::Echo => echo(case, evidence, &mut judgement),
         Reporting::Asynchronous => asynchronous(case, evidence, sources, &mut judgement),
+    }
+    let bad_address = matches!(root.kind.id.as_str(), "illegal-address" | "misaligned-address");
+    if judgement.certainty == Certainty::Exact && bad_address && root.told != Told::Sanitizer {
+        judgement.because.push(("bad-address", vec![]));
     }
     say_the_rest(case, evidence, reported, sources, &mut judgement);
     judgement
+}
+
+/// A call that raised the error itself: the culprit, unless a kernel before it failed unseen.
+fn echo(case: &Case, evidence: &Evidence, judgement: &mut Judgement) {
+    let blocking = blocking(case, evidence, judgement);
+    judgement.certainty = if blocking { Certainty::Exact } else { Certainty::Likely };
+    judgement.trusted = blocking;
+    if !blocking {
+        judgement.because.push(("echo", vec![]));
+    }
 }
 
 fn asynchronous(case: &Case, evidence: &Evidence, sources: &Sources, judgement: &mut Judgement) {
@@ -88,6 +115,10 @@ fn asynchronous(case: &Case, evidence: &Evidence, sources: &Sources, judgement: 
     } else if blocking && is_observer(reported) {
         judgement.because.push(("blocking-observer", vec![]));
         suspects(case, sources, false, judgement);
+    } else if blocking && another_thread_launched(case, sources) {
+        judgement.because.push(("threads", vec![]));
+        judgement.certainty = Certainty::Likely;
+        suspects(case, sources, true, judgement);
     } else if blocking {
         judgement.certainty = Certainty::Exact;
         judgement.trusted = true;
@@ -98,17 +129,29 @@ fn asynchronous(case: &Case, evidence: &Evidence, sources: &Sources, judgement: 
         }
         suspects(case, sources, false, judgement);
     }
-    if judgement.certainty == Certainty::Exact
-        && matches!(root.kind.id.as_str(), "illegal-address" | "misaligned-address")
-    {
-        judgement.because.push(("bad-address", vec![]));
-    }
+}
+
+fn is_blocking(evidence: &Evidence) -> bool {
+    evidence.blocking || evidence.run.as_ref().is_some_and(|run| run.blocking)
+}
+
+/// Did threads run into the error at launches of their own? Then the first to print it need not be the one that failed.
+fn another_thread_launched(case: &Case, sources: &Sources) -> bool {
+    let launched = case.in_other_threads().filter_map(|other| other.reported(sources)).any(|spot| !is_observer(spot));
+    launched || (case.root.thread.is_some() && case.asserts.first().is_some() && fits_elsewhere(case, sources))
+}
+
+/// Is there one line that the assertion fits, and is it not the reported one?
+fn fits_elsewhere(case: &Case, sources: &Sources) -> bool {
+    let ranking = suspects::rank(&query(case, &case.root, sources), sources);
+    let reported = case.root.reported(sources).map(|spot| (spot.file.as_str(), spot.line));
+    let strong = ranking.places.first().filter(|first| first.strong);
+    strong.is_some_and(|first| Some((first.place.file.as_str(), first.place.line)) != reported)
 }
 
 /// Was every launch of the failed process waited for? Proved by who put the variable in force, never by the text.
 fn blocking(case: &Case, evidence: &Evidence, judgement: &mut Judgement) -> bool {
-    let in_force = evidence.blocking || evidence.run.as_ref().is_some_and(|run| run.blocking);
-    if !in_force {
+    if !is_blocking(evidence) {
         return false;
     }
     // Only the value 1 counts, and the process may have been given another one on its way.
@@ -122,7 +165,14 @@ fn blocking(case: &Case, evidence: &Evidence, judgement: &mut Judgement) -> bool
 
 /// The trace is right, but what it shows is not what has to change.
 fn elsewhere(case: &Case, sources: &Sources, judgement: &mut Judgement) {
-    if case.root.kind.id != "anomaly-nan" {
+    if case.root.kind.id == "env-too-late" {
+        judgement.because.push(("elsewhere", vec![]));
+        if let Some(place) = late_assignment(case, sources) {
+            judgement.because.push(("late-assignment", vec![]));
+            judgement.candidates.extend(judgement.place.replace(place));
+            judgement.certainty = Certainty::Likely;
+        }
+    } else if case.root.kind.id != "anomaly-nan" {
         judgement.because.push(("elsewhere", vec![]));
     } else if let Some(spot) = deepest_forward(case, sources) {
         // Anomaly mode checks each backward function as it runs and recorded where its forward call was made.
@@ -133,6 +183,25 @@ fn elsewhere(case: &Case, sources: &Sources, judgement: &mut Judgement) {
         judgement.because.push(("backward", vec![]));
         judgement.missing.push(("missing-forward-trace", vec![]));
     }
+}
+
+/// The line that sets the allocator's variable, in the files of the trace.
+fn late_assignment(case: &Case, sources: &Sources) -> Option<Place> {
+    static ASSIGNMENT: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"environ.*PYTORCH_\w*ALLOC_CONF|putenv.*ALLOC_CONF"));
+    case.root.spots(sources).iter().filter(|spot| spot.is_user(sources)).find_map(|spot| {
+        let source = sources.get(&spot.file)?;
+        let (index, line) = source.text.lines().enumerate().find(|(_, line)| ASSIGNMENT.is_match(line))?;
+        let indent = line.chars().take_while(|character| character.is_whitespace()).count() as u32;
+        Some(Place {
+            file: spot.file.clone(),
+            path: Some(source.path.clone()),
+            line: index as u32 + 1,
+            column: Some(indent + 1),
+            end_column: Some(line.trim_end().chars().count() as u32 + 1),
+            function: None,
+        })
+    })
 }
 
 fn of_jax(case: &Case, sources: &Sources, judgement: &mut Judgement) {
@@ -152,7 +221,17 @@ fn deepest_forward<'a>(case: &'a Case, sources: &Sources) -> Option<&'a Spot> {
 /// Lines that could have launched the failed kernel, read from the sources. They never make a verdict exact; where the
 /// reported line stands for something itself (`keep`), only a strong suspect moves the place.
 fn suspects(case: &Case, sources: &Sources, keep: bool, judgement: &mut Judgement) {
-    let ranking = suspects::rank(&query(case, sources), sources);
+    let mut ranking = suspects::rank(&query(case, &case.root, sources), sources);
+    for other in case.in_other_threads() {
+        if ranking.places.first().is_some_and(|first| first.strong) {
+            break;
+        }
+        let other = suspects::rank(&query(case, other, sources), sources);
+        ranking.wanted.extend(other.wanted);
+        if other.places.first().is_some_and(|first| first.strong) {
+            ranking.places = other.places;
+        }
+    }
     judgement.wanted = ranking.wanted;
     let mut places = ranking.places.into_iter();
     let Some(first) = places.next().filter(|first| first.strong || !keep) else {
@@ -166,17 +245,16 @@ fn suspects(case: &Case, sources: &Sources, keep: bool, judgement: &mut Judgemen
     judgement.candidates.extend(places.map(|suspect| suspect.place));
 }
 
-fn query(case: &Case, sources: &Sources) -> suspects::Query {
-    let root = &case.root;
+fn query(case: &Case, failure: &Failure, sources: &Sources) -> suspects::Query {
     let (told, kernel) = suspects::hints(&case.asserts.entries());
     let known = case.asserts.first().and_then(|(_, known)| known);
     suspects::Query {
-        frames: root.spots(sources).iter().map(|spot| spot.frame(sources)).filter(|frame| frame.user).collect(),
-        reported: root.reported(sources).map(|spot| spot.place(sources)),
-        kind: root.kind.id.clone(),
+        frames: failure.spots(sources).iter().map(|spot| spot.frame(sources)).filter(|frame| frame.user).collect(),
+        reported: failure.reported(sources).map(|spot| spot.place(sources)),
+        kind: failure.kind.id.clone(),
         family: known.map(|known| known.subject.into()).or(told),
         kernel,
-        phase: phase(root, &case.asserts, sources),
+        phase: phase(failure, &case.asserts, sources),
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Spot {
     columns: Option<(u32, u32)>,
     /// Code points from the start of `source`: how far the line is indented, only the file tells.
     carets: Option<(u32, u32)>,
+    /// UTF-8 bytes from the start of the line, as CPython counts them: code points need the line's text.
+    bytes: Option<(u32, u32)>,
 }
 
 impl Spot {
@@ -43,7 +45,21 @@ impl Spot {
             source: frame.source.as_deref().map(|source| source.trim().to_owned()),
             columns: frame.column.zip(frame.end_column.filter(|_| ends_here)),
             carets: None,
+            bytes: None,
         }
+    }
+
+    /// None for a frame whose line is not known.
+    pub fn of_journal(frame: &cublame_journal::read::Frame) -> Option<Self> {
+        let location = frame.location?;
+        let ends_here = location.end_line.is_none_or(|end| end == location.line);
+        Some(Self {
+            file: frame.file.clone(),
+            line: location.line,
+            function: Some(frame.function.clone()),
+            bytes: location.column.zip(location.end_column.filter(|_| ends_here)),
+            ..Self::default()
+        })
     }
 
     /// The user's own code, as against a library's or the interpreter's.
@@ -57,10 +73,6 @@ impl Spot {
             if let Some(rest) = sources.roots().iter().find_map(|root| below(&name, &root.replace('\\', "/"))) {
                 return !facts().is_installed(&rest);
             }
-        }
-        // `python -c` compiles `<string>`, and so do dataclasses and namedtuples, but not at module level.
-        if self.file == "<string>" {
-            return self.function.as_deref() == Some("<module>");
         }
         !facts().is_library(&self.file.replace('\\', "/"))
     }
@@ -93,6 +105,11 @@ impl Spot {
     fn columns(&self, sources: &Sources) -> Option<(u32, u32)> {
         if self.columns.is_some() {
             return self.columns;
+        }
+        if let Some((start, end)) = self.bytes {
+            let line = line_of(&sources.get(&self.file)?.text, self.line)?;
+            let column = |byte: u32| Some(line.get(..byte as usize)?.chars().count() as u32 + 1);
+            return column(start).zip(column(end));
         }
         let (start, end) = self.carets?;
         let now = line_of(&sources.get(&self.file)?.text, self.line)?;

@@ -11,6 +11,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Regex, RegexSet};
 use serde::Deserialize;
 
+use crate::pattern;
 use crate::verdict::CudaError;
 
 /// The facts, compiled once.
@@ -107,6 +108,10 @@ pub struct Assert {
     condition: Regex,
     #[serde(default, deserialize_with = "optional_regex")]
     kernel: Option<Regex>,
+    /// Functions one of which encloses the assertion where it stands in a lambda: every kernel that can fire it has the
+    /// name of one in its own.
+    #[serde(default)]
+    pub functions: Vec<String>,
 }
 
 /// What is wrong where an assertion fails.
@@ -241,14 +246,14 @@ impl Facts {
             errors: Vec::new(),
         };
         Self {
-            patterns: set(&patterns),
+            patterns: pattern::patterns(&patterns),
             kind_of_pattern,
             by_name,
             by_code,
             texts: automaton(&texts),
             of_text,
-            installed: set(&roots.installed),
-            library: set(&roots.library),
+            installed: pattern::patterns(&roots.installed),
+            library: pattern::patterns(&roots.library),
             kinds,
             asserts,
             unrecognised,
@@ -263,13 +268,6 @@ fn read<T: serde::de::DeserializeOwned + Default>(name: &str, text: &str) -> T {
     })
 }
 
-fn set<S: AsRef<str>>(patterns: &[S]) -> RegexSet {
-    RegexSet::new(patterns).unwrap_or_else(|error| {
-        debug_assert!(false, "{error}");
-        RegexSet::empty()
-    })
-}
-
 /// The longest of the texts that begin at a place wins: "operation not supported on global/shared address space" is not
 /// "operation not supported".
 fn automaton(texts: &[&str]) -> Option<AhoCorasick> {
@@ -277,8 +275,8 @@ fn automaton(texts: &[&str]) -> Option<AhoCorasick> {
 }
 
 fn regex<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Regex, D::Error> {
-    let pattern = String::deserialize(deserializer)?;
-    Regex::new(&pattern).map_err(serde::de::Error::custom)
+    let text = String::deserialize(deserializer)?;
+    Regex::new(&pattern::in_ascii(&text)).map_err(serde::de::Error::custom)
 }
 
 fn optional_regex<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Regex>, D::Error> {

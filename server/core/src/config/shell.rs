@@ -143,14 +143,15 @@ fn cmd(name: &str, value: &str) -> Result<String, &'static str> {
     Ok(format!("set {name}={escaped}"))
 }
 
-/// A value that every reader of `.env` files takes in the same way; they differ in escapes, so none is used.
+/// A value that every reader of `.env` files takes in the same way.
+/// They differ in escapes, so none is used, and python-dotenv replaces `${NAME}` in single quotes too.
 pub fn dotenv(value: &str) -> Result<String, &'static str> {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "_-./:,@%+=".contains(character);
     if value.contains(['\n', '\r']) {
         Err("the readers of .env files do not agree on line breaks")
     } else if !value.is_empty() && value.chars().all(is_plain) {
         Ok(value.to_owned())
-    } else if !value.contains('\'') && !value.contains(r"\\") && !value.ends_with('\\') {
+    } else if !value.contains('\'') && !value.contains("${") && !value.contains(r"\\") && !value.ends_with('\\') {
         Ok(format!("'{value}'"))
     } else if !value.contains(['"', '$', '\\', '`']) {
         Ok(format!("\"{value}\""))
@@ -227,6 +228,7 @@ mod tests {
         assert!(refused(Format::Cmd, "a\nb").contains("PYTHONPATH"));
         assert!(refused(Format::Dotenv, "a\nb").contains("line breaks"));
         assert!(refused(Format::Dotenv, "it's $5").contains("dollar"));
+        assert!(refused(Format::Dotenv, "${HOME}/a b").contains("dollar"));
     }
 
     #[test]

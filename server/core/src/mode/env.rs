@@ -9,9 +9,6 @@ use super::Mode;
 /// The variables that cublame may write into a file under version control.
 pub const OUR_SHARED_VARIABLES: [&str; 2] = ["CUDA_LAUNCH_BLOCKING", "CUBLAME_MODE"];
 
-/// The module in the hook folder that pytest loads as a plugin.
-pub const PYTEST_PLUGIN: &str = "_cublame_hook";
-
 /// The variables of `mode` for a process that would otherwise start with `current`.
 ///
 /// A variable whose value would not change is in the block all the same: the block is the whole of what the mode needs.
@@ -82,6 +79,8 @@ pub struct Machine {
     pub hook: Option<String>,
     /// The tracer's shared library, absolute.
     pub tracer: Option<String>,
+    /// Where the launch journal goes, in the tracer's words: `memfd:PID:FD,...` of a supervisor, or `run`.
+    pub journal: Option<String>,
     /// The run folder, absolute; absent for a run that its first process creates.
     pub run: Option<String>,
 }
@@ -186,12 +185,8 @@ fn hook(os: Os, machine: &Machine, user: &UserValues, block: &mut EnvBlock) {
         Half::Launch,
         "Puts cublame's sitecustomize before yours (which it then loads), so that Python exceptions are recorded.",
     );
-    block.set(
-        "PYTEST_PLUGINS",
-        pytest_plugins(user.get("PYTEST_PLUGINS").unwrap_or_default()),
-        Half::Launch,
-        "Records the exceptions that pytest catches; your own plugins stay in the list.",
-    );
+    // PYTEST_PLUGINS is not here: pytest refuses to start without a plugin that it cannot import, as under `python -I` or
+    // before Python 3.8. The hook sets it itself, in a process that imports pytest, until pytest has read it.
 }
 
 /// An empty element of PYTHONPATH means the working directory; it is written as `.`, which means the same and is visible.
@@ -202,15 +197,6 @@ fn hook_first(folder: &str, theirs: &str, separator: char) -> String {
         elements.extend(rest.map(|element| if element.is_empty() { "." } else { element }));
     }
     elements.join(&separator.to_string())
-}
-
-/// PYTEST_PLUGINS is a list of module names with commas (pytest, "Environment variables").
-fn pytest_plugins(theirs: &str) -> String {
-    let mut plugins: Vec<&str> = theirs.split(',').map(str::trim).filter(|plugin| !plugin.is_empty()).collect();
-    if !plugins.contains(&PYTEST_PLUGIN) {
-        plugins.push(PYTEST_PLUGIN);
-    }
-    plugins.join(",")
 }
 
 fn tracer(os: Os, machine: &Machine, user: &UserValues, block: &mut EnvBlock) {
@@ -228,6 +214,16 @@ fn tracer(os: Os, machine: &Machine, user: &UserValues, block: &mut EnvBlock) {
         block.leave_out(NAME, why);
         return;
     }
+    let Some(journal) = &machine.journal else {
+        block.leave_out(NAME, "there is no memory for the launch journal");
+        return;
+    };
+    block.set(
+        "CUBLAME_JOURNAL",
+        journal,
+        Half::Launch,
+        "Tells the tracer where to write down what the program asks of the GPU.",
+    );
     block.set(
         NAME,
         tracer_last(library, user.get(NAME).unwrap_or_default()),

@@ -34,6 +34,11 @@ pub fn find(text: &str) -> Option<Found> {
     Some(found(spelled, &spelled.error.name))
 }
 
+/// Does a text speak of a CUDA error, be it one that the catalogue does not know?
+pub fn is_named_in(text: &str) -> bool {
+    SPEAKS.is_match(text)
+}
+
 fn found(spelled: Spelled<'static>, name: &str) -> Found {
     Found { kind: &spelled.kind.id, error: spelled.error.named(name) }
 }
@@ -50,12 +55,17 @@ const LEAD: usize = 160;
 static NAMES: LazyLock<Regex> =
     LazyLock::new(|| super::regex(r"\b(?:cudaError[A-Z]\w+|CUDA_ERROR_[A-Z0-9_]+|hipError[A-Z]\w+)\b"));
 
+static SPEAKS: LazyLock<Regex> = LazyLock::new(|| {
+    super::regex(r"(?i)\b(?:cuda|hip)(?: \w+)? error\b|\bcudaError|\bCUDA_ERROR_|\bhipError|Triton Error")
+});
+
 static LEADS: LazyLock<Regex> = LazyLock::new(|| {
     super::regex(concat!(
         r"(?i)(?:(?:\bcuda|\bhip)[ _-]?(?:runtime |driver |kernel |api )*(?:error|failure|failed|call failed)[^\n]{0,120}?[:'(\]] ?['(]?",
         r"|\berror ?=? ?\d+ ?\)? ?: ",
         r"|Triton Error \[(?:CUDA|HIP)\]: ",
         r"|GPUassert: ",
+        r"|\bcuda\w+[^\n]{0,60}?(?:failed|returned|error)[^\n]{0,40}?[:('] ?",
         r"|\bwith error:? ",
         r"|^\s*error )$"
     ))
@@ -66,6 +76,7 @@ static CODES: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\[(\d{1,3})\] Call to cu\w+ results in",
         r"|\bcuda (?:runtime )?error \(?(\d{1,3})\)?\b",
         r"|\bcuda failure (\d{1,3})\b",
+        r"|\bcuda execution failed with error (\d{1,3})\b",
         r"|\bcudaError(?:_t)?[ (=:]+(\d{1,3})\b",
         r"|\bcall to cu\w+ (?:failed|results in)[^\n]*?\b(\d{3})\b"
     ))

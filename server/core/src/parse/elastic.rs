@@ -31,7 +31,14 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
     let (mut used, mut roots_from) = (0, None);
     for line in lines.iter().take(BLOCK_LINES) {
         let text = line.text.trim();
-        if used > 0 && text.len() > 8 && text.chars().all(|character| character == '=') {
+        let ruled = |rule: char| text.len() > 8 && text.chars().all(|character| character == rule);
+        let of_block = text.is_empty()
+            || ruled('-')
+            || text == "<NO_OTHER_FAILURES>"
+            || text.starts_with("Root Cause (first observed failure)")
+            || NUMBER.is_match(text)
+            || (!failures.is_empty() && text.contains(':'));
+        if used > 0 && (!of_block || ruled('=')) {
             break;
         }
         used += 1;

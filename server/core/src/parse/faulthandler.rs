@@ -18,8 +18,9 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
         return None;
     };
     let mut used = 0;
-    while used < HEAD_LINES && lines.get(used).is_some_and(|line| !CURRENT.is_match(line.text.trim())) {
-        used += 1;
+    let before_current = |line: &&Clean| !CURRENT.is_match(line.text.trim()) && !FATAL.is_match(line.text.trim());
+    if !reason.is_empty() {
+        used = 1 + lines[1..].iter().take(HEAD_LINES).take_while(|line| before_current(line)).count();
     }
     let mut frames: Vec<Frame> = Vec::new();
     if lines.get(used).is_none_or(|line| !CURRENT.is_match(line.text.trim())) {

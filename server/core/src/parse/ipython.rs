@@ -10,10 +10,10 @@ use super::{Clean, Taken, What, message};
 
 pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
     let (mut chain_links, used) = links(lines)?;
-    let mut reader = Reader { lines, at: used, rank: None };
+    let mut reader = Reader::new(lines, used);
     while reader.connected(&mut chain_links) {}
     let (used, rank) = (reader.at, reader.rank);
-    Some(Taken { lines: used, what: vec![(rank, What::Exception(Chain { links: chain_links, finalizer: false }))] })
+    Some(Taken { lines: used, what: vec![(rank, What::Exception(Chain { links: chain_links, ..Chain::default() }))] })
 }
 
 /// `RuntimeError                              Traceback (most recent call last)`
@@ -61,7 +61,7 @@ pub(super) fn links(lines: &[&Clean]) -> Option<(Vec<Link>, usize)> {
     }
     frames.retain(|frame| frame.line > 0);
     let mut links = Vec::new();
-    let mut reader = Reader { lines, at: used, rank: None };
+    let mut reader = Reader::new(lines, used);
     let link = Link { frames, ..Link::default() };
     match lines.get(used).and_then(|line| head(&line.text, named.as_deref())) {
         Some((type_name, first)) => {
@@ -99,7 +99,9 @@ static HEADER: LazyLock<Regex> =
     LazyLock::new(|| super::regex(r"^([A-Za-z_][\w.]*) {2,}Traceback \(most recent call last\)\s*$"));
 
 static CELL: LazyLock<Regex> = LazyLock::new(|| {
-    super::regex(r"^(?P<file>(?:Cell|Input) In ?\[\d+\])(?:, line (?P<line>\d+))?(?:, in (?P<function>.+?))?:?$")
+    super::regex(
+        r"^(?P<file>(?:Cell|Input) In ?\[\d+\]|[^\n]+\.ipynb Cell \d+)(?:,? line (?P<line>\d+))?(?:,? in (?P<function>.+?))?:?$",
+    )
 });
 
 static FILE: LazyLock<Regex> =

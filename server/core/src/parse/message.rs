@@ -6,6 +6,7 @@ use regex::{Regex, RegexSet};
 
 use super::{Clean, Level, Taken, What, assert_line, cuda_error, traceback};
 use crate::catalog::facts;
+use crate::pattern::patterns;
 
 /// A line outside of any traceback that tells of a failure.
 pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
@@ -103,8 +104,7 @@ fn begins_something_else(text: &str) -> bool {
 
 /// What torch, HIP and their C++ side print below the first line of an error.
 static TAILS: LazyLock<RegexSet> = LazyLock::new(|| {
-    #[expect(clippy::expect_used, reason = "the patterns are constants, and a test reads a log through them")]
-    RegexSet::new([
+    patterns([
         r"^\s*Search for `\w+' in https?://",
         r"^\s*(CUDA|HIP) kernel errors might be asynchronously reported",
         r"^\s*For debugging consider passing",
@@ -120,9 +120,9 @@ static TAILS: LazyLock<RegexSet> = LazyLock::new(|| {
         r"^\s*(Last error:|nccl\w+: |Cuda failure|socket\w+: )",
         r"^\s*You can try to repro this exception",
         r"^\s*Set TORCH(DYNAMO_VERBOSE|_LOGS)",
+        r"^\s*(Currently allocated|Requested|Device limit|Free \(according to CUDA\)|PyTorch limit|: )\b.*",
         r"^\s*\[operation:|^\s*in function \w|^\s*current device: \d",
     ])
-    .expect("constant patterns")
 });
 
 /// Types and beginnings whose message goes on over lines of its own until a blank line.

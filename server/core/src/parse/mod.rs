@@ -24,9 +24,8 @@ pub mod oom;
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
-
 use crate::log::{Log, Stream};
+use crate::pattern::pattern as regex;
 pub use assert_line::AssertLine;
 pub use elastic::Summary;
 pub use prefix::{Clean, Level};
@@ -148,9 +147,3 @@ const GRAMMARS: [Grammar; 11] = [
     traceback::take,
     message::take,
 ];
-
-/// A pattern that is part of the program.
-fn regex(pattern: &str) -> Regex {
-    #[expect(clippy::expect_used, reason = "the patterns are constants, and a test reads a log through each")]
-    Regex::new(pattern).expect("a constant pattern")
-}

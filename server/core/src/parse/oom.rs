@@ -56,12 +56,19 @@ fn sized(pattern: &str) -> Regex {
 }
 
 static REQUESTED: LazyLock<Regex> = LazyLock::new(|| {
-    sized("(?:[Tt]ried to allocate|trying to allocate|[Ff]ailed to allocate|emory allocating|Unable to allocate) SIZE")
+    sized(
+        "(?:[Tt]ried to allocate|trying to allocate|[Ff]ailed to allocate|emory allocating|Unable to allocate|Requested *:) SIZE",
+    )
 });
-static CAPACITY: LazyLock<Regex> = LazyLock::new(|| sized("total capaci?ty of SIZE|SIZE total capacity"));
-static FREE: LazyLock<Regex> = LazyLock::new(|| sized("of which SIZE is free|SIZE free;"));
-static ALLOCATED: LazyLock<Regex> =
-    LazyLock::new(|| sized("allocated memory SIZE is allocated|SIZE already allocated|allocated so far: SIZE"));
+static CAPACITY: LazyLock<Regex> =
+    LazyLock::new(|| sized("total capaci?ty of SIZE|SIZE total capacity|Device limit *: SIZE"));
+static FREE: LazyLock<Regex> =
+    LazyLock::new(|| sized(r"of which SIZE is free|SIZE free;|Free \(according to CUDA\): SIZE"));
+static ALLOCATED: LazyLock<Regex> = LazyLock::new(|| {
+    sized(
+        "allocated memory SIZE is allocated|SIZE already allocated|allocated so far: SIZE|Currently allocated *: SIZE",
+    )
+});
 static UNALLOCATED: LazyLock<Regex> = LazyLock::new(|| sized("and SIZE is reserved by PyTorch but unallocated"));
 static RESERVED: LazyLock<Regex> = LazyLock::new(|| sized(r"SIZE reserved in total|SIZE cached\)"));
 static PROCESS: LazyLock<Regex> = LazyLock::new(|| sized("this process has SIZE memory in use"));

@@ -7,6 +7,13 @@ use regex::Regex;
 
 /// The lines that a line was made of; the line itself where it is one.
 pub fn separate(text: &str) -> Vec<Cow<'_, str>> {
+    // Docker's json-file driver keeps each line as `{"log":"..\\n","stream":"stderr","time":".."}`.
+    if text.starts_with("{\"log\":\"")
+        && let Ok(serde_json::Value::Object(record)) = serde_json::from_str(text)
+        && let Some(serde_json::Value::String(line)) = record.get("log")
+    {
+        return vec![Cow::Owned(line.trim_end_matches(['\r', '\n']).to_owned())];
+    }
     if text.contains(r"Traceback (most recent call last):\n") {
         let text = text.replace(r"\n", "\n").replace("\\\"", "\"");
         return text.split('\n').map(|line| Cow::Owned(line.to_owned())).collect();

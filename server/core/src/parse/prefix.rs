@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex, RegexSet};
 
 use crate::log::{Log, Stream};
+use crate::pattern::{pattern, patterns};
 
 /// A line without what stood before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,9 @@ pub enum Level {
     Warning,
     Error,
 }
+
+/// The groups in which a prefix tells a rank.
+const RANKS: [&str; 2] = ["rank", "own_rank"];
 
 /// Prefixes nest, but no deeper than this.
 const DEPTH: usize = 8;
@@ -62,7 +66,7 @@ fn peel(clean: &mut Clean) {
     for _ in 0..DEPTH {
         let Some((head, captures)) = PREFIXES.first(&clean.text) else { return };
         let rest = captures.get(0).map_or(0, |whole| whole.end());
-        if let Some(rank) = captures.name("rank").and_then(|rank| rank.as_str().parse().ok()) {
+        if let Some(rank) = RANKS.iter().find_map(|name| captures.name(name)?.as_str().parse().ok()) {
             clean.rank.get_or_insert(rank);
         }
         if let Some(level) = captures.name("level").and_then(|level| Level::of(level.as_str())) {
@@ -122,10 +126,17 @@ static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
         // mpirun --tag-output, and srun --label before something that a log line begins with
         plain(r"^(?P<speaker>\[\d+,(?P<rank>\d+)\])<(?:stdout|stderr)>: ?"),
         plain(r"^ {0,3}(?P<speaker>(?P<rank>\d{1,5}): )"),
-        // vLLM, Ray: `(Worker_TP2 pid=12) `, `(EngineCore pid=306) `, `(pid=9, ip=10.0.0.1) `
+        plain(r"^[Rr]ank[ _:]?(?P<rank>\d+): ?"),
+        plain(r"^\([Rr]ank ?(?P<rank>\d+)\):? ?"),
+        // vLLM, Ray: `(Worker_TP2 pid=12) `, `(VllmWorker rank=3 pid=226) `, `(EngineCore pid=306) `, `(pid=9, ip=10.0.0.1) `
         plain(
-            r"^(?P<speaker>\((?:[A-Za-z][\w:.-]*?(?:_?(?:TP|Rank|rank)_?(?P<rank>\d+)\w*)?[ ,]+)?(?:pid|ip)=[^()]*\)) ?",
+            r"^(?P<speaker>\((?:[A-Za-z][\w:.-]*?(?:_?(?:TP|Rank|rank)_?(?P<rank>\d+)\w*)?[ ,]+)?(?:rank=(?P<own_rank>\d+) )?(?:pid|ip)=[^()]*\)) ?",
         ),
+        // SGLang: `[2024-10-16 07:40:30 TP2] `
+        plain(r"^(?P<speaker>\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:DP\d+ )?TP(?P<rank>\d+)(?: \w+)*\]) ?"),
+        // pdsh and deepspeed over several hosts: `worker-1: `, `10.0.0.1: `
+        plain(r"^(?P<speaker>(?:[a-z][a-z.-]*[-.]?\d+|\d+\.\d+\.\d+\.\d+)): "),
+        plain(r"^\[\d+\] "),
         // containers and CI: `2024-07-22T10:38:57.218681532+08:00 `, `trainer-1  | `, `[pod/x/y] `
         plain(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d) ?(?:(?:stdout|stderr) [FP] )?"),
         plain(r"^\[pod/[^\]\s]+\] ?"),
@@ -139,7 +150,7 @@ static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
         plain(r"^\[(?P<level>[EWIF]) [\w./-]+:\d+\] ?"),
         plain(r"^\[(?:[EWIF]\d* )?\d\d:\d\d:\d\d(?:\.\d+)? [\w./-]+:\d+\] ?"),
         plain(r"^\[PG [^\]]*?\b[Rr]ank (?P<rank>\d+)\] ?"),
-        plain(r"^\[[Rr]ank (?P<rank>\d+)\]:? ?"),
+        plain(r"^\[[Rr]ank:? (?P<rank>\d+)\]:? ?"),
         plain(r"^\[c10d\] ?"),
         // TensorFlow: `2024-11-20 10:59:56.408862: E external/xla/...:663] `
         plain(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: (?P<level>[EWIF]) [^\]\s]*:\d+\] ?"),
@@ -151,13 +162,17 @@ static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
         plain(
             r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d+\] (?:\[(?P<level>[A-Z]+)\] )?(?:\[[^\]]*:\d+(?::[^\]]*)?\] ?)*(?:\[[Rr]ank (?P<rank>\d+)\] ?)?",
         ),
-        plain(r"^\[\d{4}-\d\d-\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?\]\s*"),
+        plain(r"^\[\d{4}-\d\d-\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?\] ?"),
         plain(
             r"^\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?,? ?(?:[-|:]? ?(?:[\w.]+ ?[-|:] ?)?\[?(?P<level>ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL|FATAL)\]?(?: ?[-|:] ?| +)(?:[\w.]+:\d+ ?[-|:] ?)?|[-|:] |)",
         ),
         plain(r"^(?P<level>ERROR|WARNING|INFO|DEBUG|CRITICAL):[\w.-]+: ?"),
         plain(r"^(?P<level>ERROR|WARNING|INFO|DEBUG|CRITICAL|WARN):? {2,}"),
         plain(r"^\[(?P<level>ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL|FATAL)\]:? ?"),
+        // hydra: `[2024-07-22 10:38:57,218][root][ERROR] - `; transformers: `[INFO|trainer.py:2134] 2024-07-22 10:38:57,218 >> `
+        plain(r"^\[[\w.]+\]\[(?P<level>[A-Z]+)\] - "),
+        plain(r"^\[(?P<level>[A-Z]+)\|[^\]\s]+\] ?(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ )?>> "),
+        plain(r"^\d\d:\d\d:\d\d(?:[.,]\d+)? (?:(?P<level>ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL)\b:? ?)?"),
         // rich's logging handler: `[15:58:29] WARNING  `
         plain(r"^\[\d\d:\d\d:\d\d\] (?P<level>[A-Z]+) +"),
         // pytest's error lines, markdown quotes and comments
@@ -180,19 +195,22 @@ static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
         plain(r"^[^\n|]{0,80}?\d+%\|[^|]*\| *\d[^\s/]*/\d\S* \[[^\]]*\]"),
         plain(r"^\d+it \[[^\]]*\] ?"),
     ];
-    let set = RegexSet::new(all.iter().map(|prefix| prefix.pattern)).unwrap_or_else(|error| {
-        debug_assert!(false, "{error}");
-        RegexSet::empty()
-    });
-    let each =
-        all.into_iter().filter_map(|prefix| Regex::new(prefix.pattern).ok().map(|regex| (prefix, regex))).collect();
+    let set = patterns(all.iter().map(|prefix| prefix.pattern));
+    let each = all
+        .into_iter()
+        .map(|prefix| {
+            let regex = pattern(prefix.pattern);
+            (prefix, regex)
+        })
+        .collect();
     Prefixes { set, each }
 });
 
 /// Colours, cursor movements and titles taken out (ECMA-48).
 fn without_escapes(text: &str) -> String {
+    let text = &LOST_ESCAPES.replace_all(text, "");
     if !text.contains('\u{1b}') {
-        return text.to_owned();
+        return text.to_string();
     }
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -222,3 +240,7 @@ fn without_escapes(text: &str) -> String {
     }
     out
 }
+
+/// Colours whose escape character was lost in a paste, or is spelled out.
+static LOST_ESCAPES: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?:\^\[|\\u001[bB]|\\x1[bB]|\\033|␛)?\[(?:\d{1,3};)*\d{1,3}m|^(?:\d{1,3};)+\d{1,3}m"));

@@ -32,7 +32,7 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
             used += 1;
         }
     }
-    Taken::one(end, What::Exception(Chain { links: vec![link], finalizer: false }))
+    Taken::one(end, What::Exception(Chain { links: vec![link], ..Chain::default() }))
 }
 
 /// The code of a function and a rule between the functions.

@@ -9,10 +9,10 @@ use super::{Clean, Taken, What, message};
 
 pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
     let (mut chain_links, used) = links(lines)?;
-    let mut reader = Reader { lines, at: used, rank: None };
+    let mut reader = Reader::new(lines, used);
     while reader.connected(&mut chain_links) {}
     let (used, rank) = (reader.at, reader.rank);
-    Some(Taken { lines: used, what: vec![(rank, What::Exception(Chain { links: chain_links, finalizer: false }))] })
+    Some(Taken { lines: used, what: vec![(rank, What::Exception(Chain { links: chain_links, ..Chain::default() }))] })
 }
 
 /// One box and the exception's line below it.
@@ -62,7 +62,7 @@ pub(super) fn links(lines: &[&Clean]) -> Option<(Vec<Link>, usize)> {
         }
     }
     let mut links = Vec::new();
-    let mut reader = Reader { lines, at: used, rank: None };
+    let mut reader = Reader::new(lines, used);
     let link = Link { frames, ..Link::default() };
     match lines.get(used).and_then(|line| message::head(&line.text)) {
         Some((type_name, first)) => {

@@ -11,6 +11,8 @@ use super::{Clean, Taken, What, ipython, message, pytest, rich};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chain {
     pub links: Vec<Link>,
+    /// The thread that `threading` names before the traceback.
+    pub thread: Option<String>,
     /// Raised while an object or the interpreter was torn down.
     pub finalizer: bool,
 }
@@ -64,10 +66,20 @@ impl Link {
 /// A traceback at the first of these lines, with or without its header.
 pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
     let first = lines.first()?.text.as_str();
+    if let Some(thread) = THREAD.captures(first).filter(|_| lines.get(1).is_some_and(|line| is_header(&line.text))) {
+        let mut taken = take(&lines[1..])?;
+        taken.lines += 1;
+        for (_, what) in &mut taken.what {
+            if let What::Exception(chain) = what {
+                chain.thread = thread.get(1).map(|name| name.as_str().to_owned());
+            }
+        }
+        return Some(taken);
+    }
     if !is_header(first) && frame_of(first).is_none() && message::head(first).is_none() {
         return None;
     }
-    let mut reader = Reader { lines, at: 0, rank: None };
+    let mut reader = Reader::new(lines, 0);
     let chain = reader.chain()?;
     let rank = reader.rank;
     Some(Taken { lines: reader.at, what: vec![(rank, What::Exception(chain))] })
@@ -76,7 +88,7 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
 /// Anomaly mode's warning: `Error detected in XBackward. Traceback of forward call that caused the error:` and frames.
 pub(super) fn take_forward(lines: &[&Clean]) -> Option<Taken> {
     let function = FORWARD.captures(&lines.first()?.text)?.get(1)?.as_str().to_owned();
-    let mut reader = Reader { lines, at: 1, rank: None };
+    let mut reader = Reader::new(lines, 1);
     let frames = reader.frames();
     Taken::one(reader.at, What::ForwardTrace { function, frames })
 }
@@ -86,12 +98,20 @@ pub(super) struct Reader<'a, 'l> {
     pub(super) lines: &'a [&'l Clean],
     pub(super) at: usize,
     pub(super) rank: Option<u32>,
+    /// How many tracebacks this one is carried in.
+    depth: usize,
 }
 
 /// Chains are as long as Python's recursion allows; nobody reads more than this.
 const LINKS: usize = 64;
+/// Workers of workers carry tracebacks in tracebacks, but no deeper than this.
+const DEPTH: usize = 16;
 
-impl Reader<'_, '_> {
+impl<'a, 'l> Reader<'a, 'l> {
+    pub(super) fn new(lines: &'a [&'l Clean], at: usize) -> Self {
+        Self { lines, at, rank: None, depth: 0 }
+    }
+
     fn line(&self, ahead: usize) -> Option<&str> {
         self.lines.get(self.at + ahead).map(|line| line.text.as_str())
     }
@@ -144,6 +164,15 @@ impl Reader<'_, '_> {
 
     /// One traceback: header, frames, last line, and what its message carries.
     fn block(&mut self, links: &mut Vec<Link>) {
+        if self.depth == DEPTH {
+            return;
+        }
+        self.depth += 1;
+        self.block_within_depth(links);
+        self.depth -= 1;
+    }
+
+    fn block_within_depth(&mut self, links: &mut Vec<Link>) {
         if self.line(0).is_some_and(is_header) {
             let group = self.line(0).is_some_and(|line| line.contains("Exception Group Traceback"));
             self.at += 1;
@@ -381,6 +410,8 @@ static REPEATED: LazyLock<Regex> = LazyLock::new(|| super::regex(r"^\s*\[Previou
 
 static FORWARD: LazyLock<Regex> =
     LazyLock::new(|| super::regex(r"Error detected in (\w+)\. Traceback of forward call that caused the error"));
+
+static THREAD: LazyLock<Regex> = LazyLock::new(|| super::regex(r"^Exception in thread (.+):$"));
 
 static SPAWNED: LazyLock<Regex> =
     LazyLock::new(|| super::regex(r"^-- Process (\d+) terminated with the following (?:error|exception)"));

@@ -54,6 +54,11 @@ impl<'a> Program<'a> {
         self.wanted.borrow().iter().cloned().collect()
     }
 
+    /// A new question has a whole budget.
+    pub fn refill(&self) {
+        self.budget.set(BUDGET);
+    }
+
     /// Takes one step of the budget; false when it is spent.
     pub fn step(&self) -> bool {
         let left = self.budget.get();

@@ -5,6 +5,7 @@ fn machine() -> Machine {
     Machine {
         hook: Some("/opt/cublame/hook".to_owned()),
         tracer: Some("/opt/cublame/libcublame_tracer.so".to_owned()),
+        journal: Some("memfd:1:3".to_owned()),
         run: Some("/home/dev/proj/.cublame/runs/a1".to_owned()),
     }
 }
@@ -24,7 +25,7 @@ fn names(mode: Mode, os: Os, machine: &Machine) -> Vec<&'static str> {
 
 #[test]
 fn each_mode_has_its_variables() {
-    let hook = ["CUBLAME_RUN", "PYTHONPATH", "PYTEST_PLUGINS"];
+    let hook = ["CUBLAME_RUN", "PYTHONPATH"];
     let with = |first: &[&'static str], last: &[&'static str]| [first, &hook, last].concat();
     let linux = |mode| names(mode, Os::Linux, &machine());
     assert_eq!(linux(Mode::Off), with(&["CUBLAME_MODE"], &[]));
@@ -113,22 +114,16 @@ fn ld_preload_keeps_theirs_before_ours_and_replaces_an_older_copy() {
 
 #[test]
 fn a_path_that_the_list_cannot_hold_is_left_out_and_said() {
-    let odd = Machine { hook: Some("/opt/a:b".into()), tracer: Some("/opt/my tools/t.so".into()), run: None };
+    let odd = Machine {
+        hook: Some("/opt/a:b".into()),
+        tracer: Some("/opt/my tools/t.so".into()),
+        journal: Some("run".into()),
+        run: None,
+    };
     let block = env_block(Mode::Trace, Os::Linux, &odd, &BTreeMap::new());
     assert_eq!(block.get("PYTHONPATH"), None);
-    assert_eq!(block.get("PYTEST_PLUGINS"), None);
     assert_eq!(block.get("LD_PRELOAD"), None);
     assert_eq!(block.left_out.iter().map(|left_out| left_out.name).collect::<Vec<_>>(), ["PYTHONPATH", "LD_PRELOAD"]);
-}
-
-#[test]
-fn pytest_plugins_are_extended_once() {
-    let check = |theirs: &str, expected: &str| {
-        assert_eq!(value(Mode::Off, &[("PYTEST_PLUGINS", theirs)], "PYTEST_PLUGINS").as_deref(), Some(expected));
-    };
-    check("", "_cublame_hook");
-    check("a, b", "a,b,_cublame_hook");
-    check("_cublame_hook,a,", "_cublame_hook,a");
 }
 
 #[test]
@@ -168,7 +163,6 @@ fn twice_is_once() {
         let mut environment = current(&[
             ("PYTHONPATH", "src:"),
             ("LD_PRELOAD", "liba.so"),
-            ("PYTEST_PLUGINS", "a"),
             ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
             ("CUDA_LAUNCH_BLOCKING", "1"),
         ]);

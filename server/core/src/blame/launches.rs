@@ -1,0 +1,67 @@
+//! The launch journal's answer to the question of the line.
+
+use super::Case;
+use super::place::Judgement;
+use super::user_code::Spot;
+use crate::evidence::TracedProcess;
+use crate::journal::{Candidate, Narrowed, Question, narrow, short};
+use crate::verdict::Certainty;
+use crate::{Evidence, Sources};
+
+/// Takes the place, its certainty and the reasons from the journal of the process that failed. False when there is no
+/// such journal, or it has no line of Python to offer: then the text has to do.
+pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement: &mut Judgement) -> bool {
+    let Some(process) = failed_process(case, evidence) else { return false };
+    let kind = case.root.kind.id.as_str();
+    let Narrowed { candidates, certainty, because, missing, .. } =
+        narrow(&process.journal, &Question { kind, asserts: &case.asserts.lines, cores: &process.cores });
+    judgement.because.extend(because);
+    judgement.missing.extend(missing);
+    let Some(best) = candidates.first() else { return false };
+    judgement
+        .wanted
+        .extend(candidates.iter().flat_map(|candidate| user_spots(candidate, sources)).map(|spot| spot.file));
+    let Some(spot) = user_spots(best, sources).pop() else {
+        let key = if best.frames.is_empty() { "journal-no-frames" } else { "journal-no-user-frame" };
+        judgement.because.push((key, vec![("kernel", short(best.kernel.as_deref().unwrap_or_default()))]));
+        return false;
+    };
+    judgement.place = Some(spot.place(sources));
+    judgement.certainty = certainty.unwrap_or(Certainty::Likely);
+    judgement.trusted = false;
+    judgement.frames = Some(best.frames.iter().filter_map(Spot::of_journal).map(|spot| spot.frame(sources)).collect());
+    judgement.candidates = candidates[1..]
+        .iter()
+        .filter_map(|candidate| Some(user_spots(candidate, sources).pop()?.place(sources)))
+        .filter(|place| {
+            judgement.place.as_ref().is_none_or(|best| (&best.file, best.line) != (&place.file, place.line))
+        })
+        .take(crate::journal::MOST)
+        .collect();
+    true
+}
+
+/// The journal that saw the failure first: of the process with a sticky error, or with a core dump. Where none saw it (the
+/// error came from a call that the tracer does not watch) the only process that used the GPU.
+fn failed_process<'a>(case: &Case, evidence: &'a Evidence) -> Option<&'a TracedProcess> {
+    let of_rank = |process: &&TracedProcess| {
+        let rank =
+            evidence.processes.iter().find(|events| events.pid == process.journal.pid).and_then(|events| events.rank());
+        case.root.rank.is_none() || rank.is_none() || rank == case.root.rank
+    };
+    let failed = |process: &&&TracedProcess| process.journal.first_error.is_some() || !process.cores.is_empty();
+    let possible: Vec<&TracedProcess> = evidence.traced.iter().filter(of_rank).collect();
+    if let [only] = possible[..] {
+        return Some(only);
+    }
+    possible.iter().filter(failed).copied().min_by_key(|process| {
+        let journal = &process.journal;
+        // The clocks of one machine: nanoseconds since the journal began, after its wall-clock time.
+        let error = journal.first_error.as_ref().map_or(u64::MAX, |error| error.time);
+        error.saturating_sub(journal.monotonic).saturating_add(journal.realtime)
+    })
+}
+
+fn user_spots(candidate: &Candidate, sources: &Sources) -> Vec<Spot> {
+    candidate.frames.iter().filter_map(Spot::of_journal).filter(|spot| spot.is_user(sources)).collect()
+}

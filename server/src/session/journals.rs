@@ -1,0 +1,130 @@
+//! The memory into which the traced processes of a run write their launches.
+//!
+//! It is the supervisor's: a handful of sealed memfds, none of which can be cut short under the writer, and which outlive
+//! every way a traced process can end. A process reaches them through the supervisor's entry in /proc and claims the first
+//! that is free; one that is never claimed takes no memory.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use cublame_journal::Shape;
+use cublame_journal::layout::header;
+use rustix::fs::{MemfdFlags, SealFlags};
+
+use super::traced::{CORES, JOURNALS};
+
+/// The variable that tells the tracer where to write.
+pub const VARIABLE: &str = "CUBLAME_JOURNAL";
+
+/// How many processes of one run can be traced: the ranks of one machine with some to spare.
+const MOST_PROCESSES: usize = 32;
+
+pub struct Journals {
+    held: Vec<File>,
+}
+
+impl Journals {
+    pub fn prepare() -> io::Result<Journals> {
+        let held = (0..MOST_PROCESSES).map(|_| create()).collect::<io::Result<Vec<File>>>()?;
+        Ok(Journals { held })
+    }
+
+    /// What [`VARIABLE`] says to the traced processes.
+    pub fn value(&self) -> String {
+        let descriptors: Vec<String> = self.held.iter().map(|file| file.as_raw_fd().to_string()).collect();
+        format!("memfd:{}:{}", std::process::id(), descriptors.join(","))
+    }
+
+    /// Writes what was claimed into the run folder: sentences about what could not be kept.
+    pub fn keep(&self, run: &Path) -> Vec<String> {
+        let mut lost = Vec::new();
+        for file in &self.held {
+            match owner(file) {
+                Ok(0) => {}
+                Ok(pid) => {
+                    if let Err(failure) = copy(file, &run.join(JOURNALS).join(format!("{pid}.journal"))) {
+                        lost.push(format!("The launch journal of process {pid} could not be kept: {failure}."));
+                    }
+                }
+                Err(failure) => lost.push(format!("A launch journal could not be read: {failure}.")),
+            }
+        }
+        lost
+    }
+}
+
+/// Makes the folders of the run that the driver's dumps and the journals go into.
+pub fn make_folders(run: &Path) -> io::Result<()> {
+    for name in [JOURNALS, CORES] {
+        match DirBuilder::new().mode(0o700).create(run.join(name)) {
+            Err(failure) if failure.kind() != io::ErrorKind::AlreadyExists => return Err(failure),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A memfd of a journal's size that nobody can make larger or smaller.
+fn create() -> io::Result<File> {
+    let file =
+        File::from(rustix::fs::memfd_create("cublame-journal", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+    file.set_len(Shape::DEFAULT.bytes() as u64)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(file)
+}
+
+/// The process that claimed it; 0 for none.
+fn owner(file: &File) -> io::Result<u64> {
+    let mut word = [0; 8];
+    file.read_exact_at(&mut word, header::OWNER as u64 * 8)?;
+    Ok(u64::from_ne_bytes(word))
+}
+
+/// Copies a journal, leaving holes where it is empty: most of it is, unless the run was long.
+fn copy(journal: &File, to: &Path) -> io::Result<()> {
+    const PIECE: usize = 1 << 16;
+    let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    let mut piece = vec![0; PIECE];
+    let bytes = Shape::DEFAULT.bytes() as u64;
+    for at in (0..bytes).step_by(PIECE) {
+        let length = PIECE.min((bytes - at) as usize);
+        journal.read_exact_at(&mut piece[..length], at)?;
+        if piece[..length].iter().any(|byte| *byte != 0) {
+            out.seek(SeekFrom::Start(at))?;
+            out.write_all(&piece[..length])?;
+        }
+    }
+    out.set_len(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_can_cut_it_short() {
+        let file = create().unwrap();
+        assert!(file.set_len(8).is_err());
+        assert!(file.set_len(1 << 30).is_err());
+        assert_eq!(owner(&file).unwrap(), 0);
+    }
+
+    #[test]
+    fn what_was_claimed_is_kept_as_it_was() {
+        let run = tempfile::tempdir().unwrap();
+        make_folders(run.path()).unwrap();
+        let journals = Journals::prepare().unwrap();
+        assert!(journals.value().starts_with(&format!("memfd:{}:", std::process::id())));
+        journals.held[3].write_all_at(&4711u64.to_ne_bytes(), header::OWNER as u64 * 8).unwrap();
+        journals.held[3].write_all_at(b"the last bytes", Shape::DEFAULT.bytes() as u64 - 14).unwrap();
+        assert_eq!(journals.keep(run.path()), Vec::<String>::new());
+        let kept = std::fs::read(run.path().join("journal/4711.journal")).unwrap();
+        assert_eq!(kept.len(), Shape::DEFAULT.bytes());
+        assert_eq!(kept[24..32], 4711u64.to_ne_bytes());
+        assert!(kept.ends_with(b"the last bytes"));
+        assert_eq!(std::fs::read_dir(run.path().join(JOURNALS)).unwrap().count(), 1);
+    }
+}

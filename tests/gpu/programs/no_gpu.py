@@ -1,0 +1,3 @@
+# env: CUDA_VISIBLE_DEVICES=
+import torch
+x = torch.zeros(1).cuda()                  # @fault

@@ -1,0 +1,52 @@
+// What passes between editor and server and is changed on its way.
+
+import * as vscode from 'vscode';
+import type { Middleware } from 'vscode-languageclient/node';
+
+import type { Gutter } from './gutter.ts';
+import { interpreterOf } from './interpreter.ts';
+import type { Modes } from './modes.ts';
+
+export function middleware(modes: Modes, gutter: Gutter): Middleware {
+  return {
+    handleDiagnostics: (uri, diagnostics, next) => {
+      next(uri, diagnostics);
+      gutter.diagnosed(uri, diagnostics);
+    },
+    executeCommand: async (command, args: unknown[], next) => {
+      const answer: unknown = await next(command, command === 'cublame.run' ? withMode(args, modes) : args);
+      if (command === 'cublame.copyReport' && typeof answer === 'string') {
+        await vscode.env.clipboard.writeText(answer);
+        vscode.window.setStatusBarMessage(vscode.l10n.t('The report is on the clipboard.'), 5000);
+      }
+      return answer;
+    },
+    workspace: {
+      configuration: async (params, token, next) => {
+        const values: unknown = await next(params, token);
+        if (!Array.isArray(values)) return [];
+        const filled: unknown[] = [];
+        for (const [index, value] of values.entries()) {
+          const ours = params.items[index]?.section === 'cublame' && typeof value === 'object' && value !== null;
+          filled.push(ours ? await withInterpreter(value as Record<string, unknown>) : value);
+        }
+        return filled;
+      },
+    },
+  };
+}
+
+/** A run takes the mode that the status bar shows. */
+function withMode(args: unknown[], modes: Modes): unknown[] {
+  const [first, ...rest] = args;
+  if (typeof first !== 'object' || first === null) return args;
+  const { mode, uri } = first as { mode?: unknown; uri?: unknown };
+  if (mode !== undefined || typeof uri !== 'string') return args;
+  return [{ ...first, mode: modes.of(vscode.workspace.getWorkspaceFolder(vscode.Uri.parse(uri))) }, ...rest];
+}
+
+/** The server's own choice is left to it where nobody has chosen. The mode goes with each run, since each folder has its own. */
+async function withInterpreter(settings: Record<string, unknown>): Promise<Record<string, unknown>> {
+  const python = await interpreterOf();
+  return { ...settings, mode: null, ...(python === undefined ? { python: '' } : { python }) };
+}
