@@ -24,7 +24,8 @@ from pathlib import Path
 
 ROUNDS = 5
 LINES = 5000
-PROGRAM = "".join(f"value_{number} = compute({number})\n" for number in range(LINES))
+# Nothing in it to complain of: a server that publishes thousands of diagnostics would measure this client's JSON.
+PROGRAM = "def compute(x):\n    return x\n\n\n" + "".join(f"value_{n} = compute({n})\n" for n in range(LINES - 4))
 VERDICT = json.loads((Path(__file__).parent.parent / "fixtures/verdicts/device-assert.json").read_text())
 
 
@@ -82,8 +83,9 @@ class Client:
         self.write({"jsonrpc": "2.0", "method": method, "params": params})
 
     def initialize(self):
+        # A client that pulls diagnostics, and asks for none: what is measured is edits and hovers, not linting.
         capabilities = {"general": {"positionEncodings": ["utf-8", "utf-16"]},
-                        "textDocument": {"hover": {"contentFormat": ["markdown"]}}}
+                        "textDocument": {"hover": {"contentFormat": ["markdown"]}, "diagnostic": {}}}
         params = {"processId": os.getpid(), "capabilities": capabilities,
                   "workspaceFolders": [{"uri": self.root.as_uri(), "name": "bench"}]}
         at, _ = self.answer(self.send("initialize", params))
@@ -124,7 +126,7 @@ def edits_and_hovers(command, root, env, pairs):
     start = time.perf_counter()
     hovers = []
     for version in range(1, pairs + 1):
-        at = {"line": version % LINES, "character": 0}
+        at = {"line": 4 + version % (LINES - 4), "character": 0}
         change = {"range": {"start": at, "end": at}, "text": "x"}
         client.notify("textDocument/didChange",
                       {"textDocument": {"uri": path.as_uri(), "version": version}, "contentChanges": [change]})
@@ -255,7 +257,7 @@ def main():
         env = {"XDG_STATE_HOME": str(Path(folder) / "state")}
         servers = {"cublame lsp": [cublame, "lsp"]}
         if arguments.ruff:
-            servers["ruff server"] = [arguments.ruff, "server"]
+            servers["ruff server"] = [str(Path(arguments.ruff).resolve()), "server"]
         figures = [
             ("start to initialize, ms", lambda command: start_time(command, root, env)),
             (f"{2000 // divide} edits with hovers, s", lambda command: edits_and_hovers(command, root, env, 2000 // divide)),

@@ -8,7 +8,7 @@ use std::io::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tower_lsp::jsonrpc::{ErrorCode, Id, Request, Response};
 
 /// The notification that stands for a message which could not be read.
@@ -154,7 +154,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     async fn header_line(&mut self) -> std::io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         loop {
-            let piece = filled(&mut self.input).await?;
+            let piece = self.input.fill_buf().await?;
             if piece.is_empty() {
                 return Ok(None);
             }
@@ -180,10 +180,6 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         record(&mut self.record, &body);
         Ok((read == length).then_some(body))
     }
-}
-
-async fn filled<R: AsyncBufRead + Unpin>(input: &mut R) -> std::io::Result<&[u8]> {
-    input.fill_buf().await
 }
 
 /// A recording that cannot be written must not end the session that it records.

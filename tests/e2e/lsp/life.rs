@@ -181,6 +181,25 @@ fn a_run_that_does_not_concern_the_workspace_is_not_shown() {
     assert_eq!(server.diagnostics(&project.path("train.py")).len(), 1);
 }
 
+/// As under a debugger with the mode's variables only: no report will ever be written.
+#[test]
+fn a_run_that_nobody_supervised_is_judged_by_the_server() {
+    let project = project();
+    let train = project.path("train.py");
+    let folder = project.start(&project.failure("train.py"), None);
+    let run = folder.run().whole().expect("run.json");
+    let ended = cublame_core::run::ProcessId { pid: 4_000_000, start: 1 };
+    let run = cublame_core::run::Run { watch: cublame_core::run::Watch::Adopted, child: Some(ended), ..run };
+    folder.write_run(&run).expect("run.json");
+    let mut line = serde_json::json!({ "v": 1, "time": 1.0, "pid": 7 });
+    let event = exception("z = emb(tok)  # @fault").to_string().replace("TRAIN", train.to_str().expect("text"));
+    let event: serde_json::Value = serde_json::from_str(&event).expect("an event");
+    line.as_object_mut().expect("an object").extend(event.as_object().expect("an object").clone());
+    std::fs::write(folder.path().join("events/7-a.jsonl"), format!("{line}\n")).expect("a file");
+    let mut server = TestServer::start(&project, able(&project));
+    assert_eq!(server.diagnostics(&train)[0].range.start.line, 1);
+}
+
 /// As of a container that has the project at another place, with the run folder on a shared disk.
 #[test]
 fn a_run_of_another_machine_is_shown_in_the_files_of_this_one() {
