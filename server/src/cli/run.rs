@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::Args;
 use cublame_core::catalog::Texts;
 use cublame_core::config::launchers::not_carried;
-use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block};
+use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block, prefix};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
 use crate::os::{processes, signals};
@@ -27,7 +27,7 @@ use crate::{hook, tracer};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// off, blocking, trace or core (else CUBLAME_MODE, else the workspace's .cublame/mode)
+    /// off, blocking, trace, core or sanitize (else CUBLAME_MODE, else the workspace's .cublame/mode)
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
     /// Write the report (JSON) to this file as well
@@ -65,7 +65,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 
     let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, folder.as_ref());
     let (mut unwritten, mut clearing) = (Vec::new(), None);
-    let job = Job { argv: &arguments.command, env: &env, run: folder.as_ref().map(RunFolder::path) };
+    let argv = with_prefix(mode, &arguments.command);
+    let job = Job { argv: &argv, env: &env, run: folder.as_ref().map(RunFolder::path) };
     let outcome = supervise(&job, |child| {
         facts.child = Some(child);
         unwritten = record_start(folder.as_ref(), &surroundings, &facts);
@@ -103,6 +104,21 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn exit_code(exit: Exit) -> u8 {
     let code = exit.code.or_else(|| exit.signal.map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(OWN_FAILURE)
+}
+
+/// The command behind the mode's own, which is looked for where NVIDIA's installers put it as well as on PATH.
+fn with_prefix(mode: Mode, command: &[OsString]) -> Vec<OsString> {
+    let mut prefix: Vec<OsString> = prefix(mode).into_iter().map(OsString::from).collect();
+    if let Some(tool) = prefix.first_mut() {
+        let installed = Path::new("/usr/local/cuda/bin").join(&*tool);
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        let on_path = std::env::split_paths(&paths).any(|folder| folder.join(&*tool).is_file());
+        if !on_path && installed.is_file() {
+            *tool = installed.into_os_string();
+        }
+    }
+    prefix.extend_from_slice(command);
+    prefix
 }
 
 /// The memory that a traced child writes its launches into.

@@ -8,6 +8,9 @@ const CONTEXT: usize = 2;
 /// A reported line this far from the culprit still goes into the same frame.
 const NEAR: u32 = 12;
 
+/// Pieces of advice that are shown; the report has them all.
+const ADVICE: usize = 3;
+
 /// How the text may look.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
@@ -41,38 +44,37 @@ impl Style {
 /// All verdicts, the root cause first and in full, a line end after each.
 pub fn render(verdicts: &[Verdict], sources: &Sources, style: Style) -> String {
     let renderer = if style.colour { Renderer::styled() } else { Renderer::plain() };
-    let renderer = renderer.term_width(style.width.clamp(40, 160));
-    verdicts.iter().map(|verdict| renderer.render(&report(verdict, sources)) + "\n").collect()
+    let width = style.width.clamp(40, 160);
+    let renderer = renderer.term_width(width);
+    verdicts.iter().map(|verdict| renderer.render(&report(verdict, sources, width)) + "\n").collect()
 }
 
-fn report<'a>(verdict: &'a Verdict, sources: &'a Sources) -> Vec<Group<'a>> {
+fn report<'a>(verdict: &'a Verdict, sources: &'a Sources, width: usize) -> Vec<Group<'a>> {
     let level = if verdict.fatal { Level::ERROR } else { Level::WARNING };
-    let title = plain(&verdict.summary);
-    let mut group = Group::with_title(level.primary_title(title).id(verdict.kind.as_str()));
-    match &verdict.place {
-        Some(place) => group = frame(group, place, verdict, sources),
-        None => {
-            if let Some(reported) = &verdict.reported {
-                group = frame(group, reported, verdict, sources);
-            }
-        }
+    let mut group = Group::with_title(level.primary_title(plain(&verdict.summary)).id(verdict.kind.as_str()));
+    if let Some(place) = verdict.place.as_ref().or(verdict.reported.as_ref()) {
+        group = frame(group, place, verdict, sources);
     }
-    for reason in &verdict.because {
-        group = group.element(Level::NOTE.message(plain(reason)));
+    let reasons = verdict.because.iter().map(|reason| ("note", reason));
+    let missing = verdict.missing.iter().map(|missing| ("missing", missing));
+    for (name, text) in reasons.chain(missing) {
+        group = group.element(Level::NOTE.with_name(name).message(wrapped(text, name, width)));
     }
-    for missing in &verdict.missing {
-        group = group.element(Level::NOTE.with_name("missing").message(plain(missing)));
-    }
-    let mut groups = vec![group];
-    groups.extend(verdict.advice.iter().map(|advice| {
-        let mut help = Group::with_title(Level::HELP.secondary_title(plain(&advice.title)));
-        help = help.element(Level::NOTE.no_name().message(plain(&advice.detail)));
+    for advice in verdict.advice.iter().take(ADVICE) {
+        let text = format!("{}: {}", advice.title, advice.detail);
+        group = group.element(Level::HELP.message(wrapped(&text, "help", width)));
         if let Some(command) = &advice.command {
-            help = help.element(Level::NOTE.with_name("run").message(plain(command)));
+            group = group.element(Level::HELP.with_name("run").message(plain(command)));
         }
-        help
-    }));
-    groups
+    }
+    vec![group]
+}
+
+/// A message in lines that fit beside its name; a command is never wrapped, so that it can be copied.
+fn wrapped(text: &str, name: &str, width: usize) -> String {
+    // The gutter of a frame, ` = `, the name and `: `.
+    const GUTTER: usize = 9;
+    textwrap::fill(&plain(text), width.saturating_sub(GUTTER + name.len()).max(40))
 }
 
 /// The source around a place, with the culprit underlined and, when near, the line where the error surfaced.

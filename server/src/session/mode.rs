@@ -44,8 +44,8 @@ pub fn resolve_mode(wishes: &Wishes) -> (Mode, Vec<String>) {
     // Whoever has set the variable wants exact lines and has paid for them: no mode of ours takes that away unasked.
     let wished = wished.unwrap_or(if wishes.blocking_is_on { Mode::Blocking } else { Mode::Trace });
     match wished {
-        Mode::Off | Mode::Blocking | Mode::Trace | Mode::Core => (wished, notes),
-        Mode::Guard | Mode::Sanitize => {
+        Mode::Off | Mode::Blocking | Mode::Trace | Mode::Core | Mode::Sanitize => (wished, notes),
+        Mode::Guard => {
             notes.push(format!(
                 "mode {wished} is not in this version yet, so the run goes in mode off; \
                  `--mode blocking` names the exact line, at up to twice the run time."

@@ -118,7 +118,9 @@ fn not_started(program: &OsStr, failure: io::Error) -> NotStarted {
         ),
         io::ErrorKind::NotFound => (
             127,
-            Error::user(format!("there is no command `{shown}`")).hint(if is_path {
+            Error::user(format!("there is no command `{shown}`")).hint(if program == "compute-sanitizer" {
+                "it comes with the CUDA toolkit: install that, or put its folder `bin` on PATH"
+            } else if is_path {
                 "check the path after `--`"
             } else {
                 "check its spelling, or activate the environment that has it"

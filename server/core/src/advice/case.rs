@@ -55,18 +55,18 @@ impl<'a> Case<'a> {
         let settled = self.verdict.certainty == Certainty::Exact;
         let wrong_here = match advice {
             "rerun-blocking" => settled || self.was_blocking() || self.is_hip() || self.framework == Framework::Jax,
-            "rerun-core" => settled || !self.was_blocking() || self.mode() == Some(Mode::Core),
+            "rerun-core" => settled || !(self.was_blocking() || self.mode() == Some(Mode::Trace)),
             "avoid-blocking-deadlock" => self.forbids("rerun-blocking") || !self.drives_several_gpus(),
             "serialise-hip" => settled || !self.is_hip(),
             "block-until-ready" => settled || self.framework != Framework::Jax,
-            "rerun-guard" => self.mode() == Some(Mode::Guard),
             "rerun-sanitizer" => self.mode() == Some(Mode::Sanitize),
             "look-earlier" => self.verdict.place.is_none(),
             "interpret-triton" => !self.said.any("triton") && !self.has_frame_in("triton"),
             "list-gpus" => self.verdict.kind == "invalid-device-ordinal" && !self.uses_another_framework(),
             "simulate-numba" => self.framework != Framework::Numba,
             "restart-kernel" => !self.in_notebook(),
-            "restart-process" => self.in_notebook(),
+            // A process that has ended needs no advice to be ended.
+            "restart-process" => self.in_notebook() || self.evidence.exit.is_some(),
             _ => false,
         };
         wrong_here
@@ -151,9 +151,8 @@ const NOT_ON_WINDOWS: [&str; 14] = [
     "read-kernel-log",
 ];
 
-const TORCH_ONLY: [&str; 23] = [
+const TORCH_ONLY: [&str; 22] = [
     "run-on-cpu",
-    "rerun-guard",
     "rerun-core",
     "clone-views",
     "find-stream-race",

@@ -156,16 +156,12 @@ fn an_unsettled_place_gets_a_rerun_that_settles_it() {
     let embedding =
         Verdict { certainty: Certainty::Likely, ..asserting("indexSelectLargeIndex", "srcIndex < srcSelectDimSize") };
     let plain = run(Mode::Off, &["python", "train.py"]);
-    check(&embedding, &plain, "rerun-blocking check-index-range rerun-guard run-on-cpu restart-process");
+    check(&embedding, &plain, "rerun-blocking check-index-range run-on-cpu restart-process");
     let blocking = run(Mode::Blocking, &["python", "train.py"]);
-    check(&embedding, &blocking, "rerun-core check-index-range rerun-guard run-on-cpu restart-process");
+    check(&embedding, &blocking, "rerun-core check-index-range run-on-cpu restart-process");
     let replicas =
         with_frame(embedding, "/opt/conda/lib/python3.10/site-packages/torch/nn/parallel/data_parallel.py", false);
-    check(
-        &replicas,
-        &plain,
-        "rerun-blocking avoid-blocking-deadlock check-index-range rerun-guard run-on-cpu restart-process",
-    );
+    check(&replicas, &plain, "rerun-blocking avoid-blocking-deadlock check-index-range run-on-cpu restart-process");
 }
 
 #[test]
