@@ -7,7 +7,7 @@
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -28,10 +28,10 @@ fn main() -> Outcome {
     }
 }
 
-fn bench(cublame: &PathBuf) -> Outcome {
+fn bench(cublame: &Path) -> Outcome {
     let folder = std::env::temp_dir().join(format!("cublame-bench-{}", std::process::id()));
     std::fs::create_dir_all(folder.join(".cublame"))?;
-    let bench = Bench { cublame: cublame.clone(), this: std::env::current_exe()?, folder };
+    let bench = Bench { cublame: cublame.to_path_buf(), this: std::env::current_exe()?, folder };
     let outcome = bench.all();
     std::fs::remove_dir_all(&bench.folder)?;
     outcome

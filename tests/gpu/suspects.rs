@@ -1,5 +1,7 @@
 //! The ranking of suspects on logs recorded on a GPU: from the log's frames and the program's source alone.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

@@ -227,3 +227,16 @@ fn shapes_of_tracebacks() {
         assert_eq!((reported.file.as_str(), reported.line), (file, line), "{name}");
     }
 }
+
+#[test]
+fn tracebacks_nested_without_end_do_not_exhaust_the_stack() {
+    for nested in [
+        "RuntimeError: Caught\nOriginal Traceback (most recent call last):\n",
+        "  + Exception Group Traceback (most recent call last):\n  | ExceptionGroup: x\n",
+        "ValueError: x\n\nDuring handling of the above exception, another exception occurred:\n\n",
+        "torch.multiprocessing.spawn.ProcessRaisedException: \n\n-- Process 1 terminated with the following error:\nTraceback (most recent call last):\n",
+    ] {
+        let text = format!("{}RuntimeError: CUDA error: invalid configuration argument\n", nested.repeat(4_000));
+        assert!(explain(&text).is_some(), "{nested}");
+    }
+}

@@ -291,6 +291,7 @@ impl Writer {
     }
 
     /// Adds what became known of a graph.
+    #[expect(clippy::too_many_arguments, reason = "the fields of one record, in the order of the record")]
     pub fn graph(&self, kind: GraphKind, first: u64, second: u64, kernel: u32, stack: u32, grid: u64, block: u64) {
         let Some(id) = self.take_row(Table::Graphs) else { return };
         let row = self.row(Table::Graphs, id as usize);

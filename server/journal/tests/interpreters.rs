@@ -1,6 +1,8 @@
 //! The line tables of real interpreters: every instruction of some real modules has the line and the columns that the
 //! interpreter itself gives.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -1,5 +1,7 @@
 //! Many threads write at once, somebody reads all the while, and no byte makes the reader panic or loop.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use cublame_journal::write::{Call, CodeKey, CodeText, pack_block, pack_grid};

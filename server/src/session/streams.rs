@@ -6,12 +6,12 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 
 use cublame_core::log::Stream;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::recorder::Tap;
@@ -137,6 +137,8 @@ pub struct Copying {
     /// Weak, so that the child's end breaks as soon as the copying thread lets go.
     from: Weak<OwnedFd>,
     bytes: Arc<AtomicU64>,
+    /// The thread has written all that it has read.
+    waits: Arc<AtomicBool>,
 }
 
 impl Copying {
@@ -148,12 +150,17 @@ impl Copying {
         ended: mpsc::Sender<(To, Ended)>,
     ) -> io::Result<Self> {
         let Channel { stream, to, from, is_terminal } = channel;
-        let bytes = Arc::new(AtomicU64::new(0));
-        let copying = Self { to, is_terminal, from: Arc::downgrade(&from), bytes: Arc::clone(&bytes) };
+        let (bytes, waits) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let copying =
+            Self { to, is_terminal, from: Arc::downgrade(&from), bytes: Arc::clone(&bytes), waits: Arc::clone(&waits) };
         thread::Builder::new().name(to.name().to_owned()).spawn(move || {
-            let outcome = copy(from.as_fd(), to.fd(), Some(leave.as_fd()), |piece| {
-                bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
-                tap.record(stream, piece);
+            let outcome = copy(from.as_fd(), to.fd(), Some(leave.as_fd()), |step| match step {
+                Step::Waits => waits.store(true, Ordering::SeqCst),
+                Step::Wakes => waits.store(false, Ordering::SeqCst),
+                Step::Copied(piece) => {
+                    bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
+                    tap.record(stream, piece);
+                }
             });
             drop(from);
             // The receiver is gone only when the run is already being left.
@@ -167,6 +174,15 @@ impl Copying {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Has everything that was written into the channel so far arrived at our own stream?
+    pub fn is_up_to_date(&self) -> bool {
+        let Some(source) = self.source() else { return true };
+        let mut ready = [PollFd::new(&source, PollFlags::IN)];
+        let is_empty = poll(&mut ready, Some(&Timespec::default())).is_ok_and(|_| ready[0].revents().is_empty());
+        // In this order: a thread that emptied the channel has said before that it does not wait.
+        is_empty && self.waits.load(Ordering::SeqCst)
+    }
+
     /// Our end of the channel, while the copying thread holds it.
     pub fn source(&self) -> Option<Arc<OwnedFd>> {
         self.from.upgrade()
@@ -178,12 +194,23 @@ impl Copying {
     }
 }
 
-/// Copies until one side ends. Each piece is written before `copied` sees it.
-pub fn copy(from: BorrowedFd, to: BorrowedFd, leave: Option<BorrowedFd>, mut copied: impl FnMut(&[u8])) -> Ended {
+/// What the copying does next or has just done.
+pub enum Step<'a> {
+    Waits,
+    Wakes,
+    /// Written, or lost with the stream.
+    Copied(&'a [u8]),
+}
+
+/// Copies until one side ends.
+pub fn copy(from: BorrowedFd, to: BorrowedFd, leave: Option<BorrowedFd>, mut on: impl FnMut(Step)) -> Ended {
     let watches_reader = terminal::is_pipe(to);
     let mut buffer = vec![0; BUFFER];
     loop {
-        match wait_for(from, watches_reader.then_some(to), leave) {
+        on(Step::Waits);
+        let ready = wait_for(from, watches_reader.then_some(to), leave);
+        on(Step::Wakes);
+        match ready {
             Ok(Ready::Input) => {}
             Ok(Ready::ReaderGone) => return Ended::ReaderGone,
             Ok(Ready::Leave) => return Ended::Left,
@@ -196,12 +223,12 @@ pub fn copy(from: BorrowedFd, to: BorrowedFd, leave: Option<BorrowedFd>, mut cop
             Err(Errno::INTR | Errno::AGAIN) => continue,
             Err(failure) => return Ended::Failed(failure.into()),
         };
-        match write_all(to, piece) {
-            Ok(()) => copied(piece),
-            Err(failure) => {
-                copied(piece);
-                return if failure == Errno::PIPE { Ended::ReaderGone } else { Ended::Failed(failure.into()) };
-            }
+        let written = write_all(to, piece);
+        on(Step::Copied(piece));
+        match written {
+            Ok(()) => {}
+            Err(Errno::PIPE) => return Ended::ReaderGone,
+            Err(failure) => return Ended::Failed(failure.into()),
         }
     }
 }

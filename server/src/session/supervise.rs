@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use cublame_core::mode::EnvBlock;
@@ -145,6 +146,9 @@ fn cannot(what: &'static str) -> impl Fn(io::Error) -> NotStarted {
     move |failure| NotStarted { code: 125, error: Error::environment(format!("cannot {what}")).because(failure) }
 }
 
+/// A stream that takes nothing for this long is halted.
+const HALTED: Duration = Duration::from_millis(500);
+
 /// The time from the child's start to its end.
 struct Watch<'a> {
     child: ProcessId,
@@ -191,12 +195,21 @@ impl Watch<'_> {
         if !processes::is_stopped(self.child) {
             return;
         }
+        self.show_what_came();
         self.guardian.stopping();
         signals::stop_this_process();
         self.guardian.continued();
         if processes::is_stopped(self.child) {
             // It fails only if the child has just ended, and that is looked at next.
             processes::signal_child(self.child, signals::SIGCONT).ok();
+        }
+    }
+
+    /// What the child wrote before it stopped is seen before it stops. A terminal that was halted by Ctrl-S is not waited for.
+    fn show_what_came(&self) {
+        let start = Instant::now();
+        while start.elapsed() < HALTED && !self.copying.iter().all(Copying::is_up_to_date) {
+            thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -261,8 +274,7 @@ impl Rest<'_> {
             if bytes != last.1 {
                 last = (Instant::now(), bytes);
             }
-            let asked = self.signals.pending().iter().any(|received| signals::is_termination(received.signal));
-            if asked || last.0.elapsed() >= SILENCE || begin.elapsed() >= LONGEST_REST {
+            if asked_to_end(self.signals) || last.0.elapsed() >= SILENCE || begin.elapsed() >= LONGEST_REST {
                 return self.hand_over(&open, partial);
             }
         }
@@ -272,24 +284,30 @@ impl Rest<'_> {
         let sources: Vec<(To, Arc<OwnedFd>)> =
             open.iter().filter_map(|copying| Some((copying.to, copying.source()?))).collect();
         drop(self.leave);
-        for (to, source) in sources {
-            // A thread that still writes is waited for: what it holds was read and would be lost.
-            while let Ok((ended_to, ended)) = self.ends.recv() {
-                partial.extend(complaint(ended_to, ended));
-                if ended_to == to {
-                    break;
-                }
+        // A thread that still writes is waited for: what it holds was read and would be lost.
+        let mut writing: Vec<To> = open.iter().map(|copying| copying.to).collect();
+        while !writing.is_empty() {
+            if let Ok((to, ended)) = self.ends.recv_timeout(GLANCE) {
+                writing.retain(|writing| *writing != to);
+                partial.extend(complaint(to, ended));
+            } else if asked_to_end(self.signals) {
+                break;
             }
+        }
+        for (to, source) in sources.into_iter().filter(|(to, _)| !writing.contains(to)) {
+            let name = to.name();
             partial.push(match relay::start(source.as_fd(), to) {
-                Ok(holder) => {
-                    format!("{holder} still has {} open; its output from then on was not recorded.", to.name())
-                }
+                Ok(holder) => format!("{holder} still has {name} open; its output from then on was not recorded."),
                 Err(failure) => {
-                    format!("The output of what still had {} open could not be passed on: {failure}.", to.name())
+                    format!("What still had {name} open lost it, since no relay could be started: {failure}.")
                 }
             });
         }
     }
+}
+
+fn asked_to_end(signals: &mut Signals) -> bool {
+    signals.pending().iter().any(|received| signals::is_termination(received.signal))
 }
 
 fn complaint(to: To, ended: Ended) -> Option<String> {

@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 
 use crate::project::{Project, stderr, stdout};
 
@@ -16,17 +16,17 @@ fn a_daemon_does_not_hold_the_run_and_keeps_its_output() {
     let project = Project::new();
     let pipe = project.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
-    let mut runner = project.run(&["sh", "-c", "cat pipe 2>/dev/null & echo early; exit 4"]).spawn().unwrap();
-    let mut out = runner.stdout.take().unwrap();
-    let mut said = String::new();
-    runner.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    let mut runner = project.run(&["sh", "-c", "cat pipe & echo early; exit 4"]).spawn().unwrap();
     assert_eq!(runner.wait().unwrap().code(), Some(4));
-    assert!(said.contains("still has stdout open; its output from then on was not recorded"), "{said}");
     let report = project.only_run().report().whole().unwrap();
-    assert!(report.partial[0].starts_with("Process "), "{:?}", report.partial);
+    for (sentence, name) in report.partial.iter().zip(["stdout", "stderr"]) {
+        let expected = format!("still has {name} open; its output from then on was not recorded.");
+        assert!(sentence.starts_with("Process ") && sentence.ends_with(&expected), "{sentence}");
+    }
+    assert_eq!(report.partial.len(), 2);
 
     File::options().write(true).open(&pipe).unwrap().write_all(b"late\n").unwrap();
-    let mut rest = String::new();
-    out.read_to_string(&mut rest).unwrap();
-    assert_eq!(rest, "early\nlate\n");
+    let output = runner.wait_with_output().unwrap();
+    assert_eq!(stdout(&output), "early\nlate\n");
+    assert!(stderr(&output).starts_with("cublame: the report is partial."), "{}", stderr(&output));
 }

@@ -1,5 +1,7 @@
 //! Every kind of call is written down as it was made, and the program notices nothing.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 mod common;
 
 use std::process::Command;

@@ -1,5 +1,7 @@
 //! The frames that the tracer reads are those that the interpreter itself gives, in every version on this machine.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 mod common;
 
 use common::{interpreters, python, trace};

@@ -125,6 +125,7 @@ pub fn switch(
     let users = before.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
     let name = configuration.attribute("name").unwrap_or_default().to_owned();
     let edits = env_edits(text, configuration, &target(mode, &users));
+    require_nothing_else_changed(text, &edits)?;
     Ok((edits, Switched { file: file.to_owned(), name, mode, before, added: Vec::new() }))
 }
 
@@ -133,17 +134,39 @@ pub fn switch_back(text: &str, record: &Switched) -> Result<Vec<Edit>, Refused> 
     let document = parse(text)?;
     let configuration = configuration(text, &document)?;
     let is_ours = |name: &String| OUR_SHARED_VARIABLES.contains(&name.as_str());
-    if let (Some(whole), Some(envs)) = (record.before.get(WHOLE), envs(configuration))
-        && variables_of(text, configuration).keys().all(is_ours)
-    {
-        let range = envs.range();
-        return Ok(vec![match whole {
-            Some(source) => Edit::replace(range.start, range.end, source),
-            None => Edit::delete(text[..range.start].trim_end().len(), range.end),
-        }]);
+    let edits = match (record.before.get(WHOLE), envs(configuration)) {
+        (Some(whole), Some(envs)) if variables_of(text, configuration).keys().all(is_ours) => {
+            let range = envs.range();
+            vec![match whole {
+                Some(source) => Edit::replace(range.start, range.end, source),
+                None => Edit::delete(text[..range.start].trim_end().len(), range.end),
+            }]
+        }
+        _ => {
+            let old = |name: &'static str| record.before.get(name).map(|value| (name, value.clone()));
+            env_edits(text, configuration, &OUR_SHARED_VARIABLES.into_iter().filter_map(old).collect::<Vec<_>>())
+        }
+    };
+    require_nothing_else_changed(text, &edits)?;
+    Ok(edits)
+}
+
+/// A record comes from the workspace, which nobody has to trust: it may put our variables back, and no more.
+fn require_nothing_else_changed(text: &str, edits: &[Edit]) -> Result<(), Refused> {
+    let shape = |text: &str| -> Result<_, Refused> {
+        let document = parse(text)?;
+        let is_ours = |node: &Node| node.attribute("name").is_some_and(|name| OUR_SHARED_VARIABLES.contains(&name));
+        let elements =
+            document.descendants().filter(|node| node.is_element() && !node.has_tag_name("envs") && !is_ours(node));
+        let attributes = |node: Node| -> Vec<(String, String)> {
+            node.attributes().map(|attribute| (attribute.name().to_owned(), attribute.value().to_owned())).collect()
+        };
+        Ok(elements.map(|node| (node.tag_name().name().to_owned(), attributes(node))).collect::<Vec<_>>())
+    };
+    match shape(&apply(text, edits)) {
+        Ok(after) if after == shape(text)? => Ok(()),
+        _ => Err(Refused::at(text, 0, "the record of the switch would change more than cublame's variables")),
     }
-    let old = |name: &'static str| record.before.get(name).map(|value| (name, value.clone()));
-    Ok(env_edits(text, configuration, &OUR_SHARED_VARIABLES.into_iter().filter_map(old).collect::<Vec<_>>()))
 }
 
 /// In a record: the source of an `<envs>` that held nothing, null where there was none.

@@ -1,5 +1,7 @@
 //! What the tests share: the tracer and the stand-in driver, compiled once, and the interpreters of this machine.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;

@@ -61,6 +61,7 @@ pub fn switch(
     mode: Mode,
     earlier: Option<&Switched>,
 ) -> Result<(Vec<Edit>, Switched), Refused> {
+    earlier.map_or(Ok(()), |earlier| require_plain_values(text, earlier))?;
     with_entry(text, place, index, |document, object| {
         let name = string(object, "name").unwrap_or_default().to_owned();
         let mut record = Switched { file: file.to_owned(), name, mode, before: BTreeMap::new(), added: Vec::new() };
@@ -80,12 +81,14 @@ pub fn switch(
             record.before.extend(before);
             changes.push((part, target));
         }
+        require_plain_values(text, &record)?;
         Ok((change_env(document, object, &changes, &[])?, record))
     })
 }
 
 /// The edits that undo a switch. What the user changed in other variables since then stays.
 pub fn switch_back(text: &str, place: Place, index: usize, record: &Switched) -> Result<Vec<Edit>, Refused> {
+    require_plain_values(text, record)?;
     with_entry(text, place, index, |document, object| {
         let changes: Vec<(&str, Target)> = PARTS
             .into_iter()
@@ -119,6 +122,19 @@ pub fn twin(text: &str, place: Place, index: usize, mode: Mode) -> Result<Vec<Ed
 pub fn shared(mode: Mode, current: &BTreeMap<String, String>) -> Vec<(&'static str, String)> {
     let block = env_block(mode, Os::HERE, &Machine::default(), current);
     block.shared().map(|variable| (variable.name, quote(&variable.value))).collect()
+}
+
+/// A record comes from the workspace, which nobody has to trust: it may put a value back, and no more than a value.
+fn require_plain_values(text: &str, record: &Switched) -> Result<(), Refused> {
+    let is_plain = |json: &String| {
+        serde_json::from_str::<serde_json::Value>(json).is_ok_and(|value| !value.is_object() && !value.is_array())
+    };
+    match record.before.iter().find(|(_, json)| json.as_ref().is_some_and(|json| !is_plain(json))) {
+        None => Ok(()),
+        Some((key, _)) => {
+            Err(Refused::at(text, 0, format!("the value of `{key}` before the switch is not a plain one")))
+        }
+    }
 }
 
 /// What each of our variables is to be: JSON, or None for "not there".

@@ -266,3 +266,15 @@ fn what_cannot_be_read_is_refused_with_its_place() {
     let error = switch(text, Place::OwnFile, "f", 0, Mode::Off, None).unwrap_err();
     assert_eq!(error.to_string(), "line 1, column 42: `env` is not an object of variables");
 }
+
+#[test]
+fn a_record_can_put_back_a_value_and_nothing_else() {
+    let text = r#"{"configurations": [{"name": "train", "env": {"CUDA_LAUNCH_BLOCKING": "0"}}]}"#;
+    let (edits, mut record) = switch(text, Place::OwnFile, "f", 0, Mode::Blocking, None).unwrap();
+    let switched = apply(text, &edits);
+    for hostile in [r#""0"}, "python": "/tmp/evil", "x": {"y": "1""#, "{}", "", "// \n"] {
+        record.before.insert("env.CUDA_LAUNCH_BLOCKING".to_owned(), Some(hostile.to_owned()));
+        assert!(switch_back(&switched, Place::OwnFile, 0, &record).is_err());
+        assert!(switch(&switched, Place::OwnFile, "f", 0, Mode::Off, Some(&record)).is_err());
+    }
+}

@@ -160,3 +160,22 @@ fn what_cannot_be_read_is_refused_with_its_place() {
     check("<component name=\"ProjectRunConfigurationManager\"/>", "line 1, column 1: the file holds no configuration");
     check("", "line 1, column 1: this is not valid XML: the document does not have a root node");
 }
+
+#[test]
+fn a_record_can_put_back_a_value_and_nothing_else() {
+    let (edits, record) = switch(TRAIN, "f", Mode::Blocking, None).unwrap();
+    let switched = apply(TRAIN, &edits);
+    let hostile = [
+        ("CUBLAME_MODE", "\" /><env name=\"PYTHONSTARTUP\" value=\"/tmp/evil.py"),
+        ("CUDA_LAUNCH_BLOCKING", "<"),
+        (WHOLE, "<envs /><option name=\"SCRIPT_NAME\" value=\"/tmp/evil.py\" />"),
+    ];
+    for (name, source) in hostile {
+        let mut record = record.clone();
+        record.before.insert(name.to_owned(), Some(source.to_owned()));
+        // With nothing but ours in the block, the whole of it is put back.
+        let text = switched.replace("PYTHONUNBUFFERED", "CUBLAME_MODE").replace("DATA", "CUBLAME_MODE");
+        let text = if name == WHOLE { text } else { switched.clone() };
+        assert!(switch_back(&text, &record).is_err(), "{name}");
+    }
+}
