@@ -182,6 +182,7 @@ pub fn start<E: Editor>(make_editor: impl FnOnce(Reply) -> E, surroundings: Surr
         runs: BTreeMap::new(),
         explained: Vec::new(),
         explanations: 0,
+        explaining: HashSet::new(),
         open: HashMap::new(),
         disk: FileTexts::new(),
         gone: HashSet::new(),
@@ -235,6 +236,8 @@ struct World<E> {
     /// What pasted logs said, newest last.
     explained: Vec<Surveyed>,
     explanations: u64,
+    /// The names of the pasted logs that are being judged.
+    explaining: HashSet<String>,
     open: HashMap<PathBuf, (i32, LineIndex)>,
     /// The files on disk that findings are in.
     disk: FileTexts,

@@ -4,7 +4,7 @@
 //! `backend` to one file of [`handlers`]. Notifications change the open [`documents`] or post an event to the
 //! [world](crate::world) before their first await; requests read the documents and the world's last snapshot.
 //!
-//! Rules, each with a test in `tests/e2e/lsp/rules.rs`: a notification acts before its first await; no handler waits for the
+//! Rules, each with a test in `tests/e2e/lsp`: a notification acts before its first await; no handler waits for the
 //! client; a run is never a request; 32 handlers at a time; a panic costs one answer; children belong to the world; the
 //! server leaves on end of file, on `exit`, and when the editor is gone.
 

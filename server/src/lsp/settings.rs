@@ -54,7 +54,7 @@ pub fn of_section(section: Option<&Value>, locale: Option<&str>) -> Settings {
     settings
 }
 
-/// As debugpy has them: `[{ "localRoot": "/home/dev/proj", "remoteRoot": "/workspace" }]`.
+/// As debugpy has them: `[{ "localRoot": "/home/dev/proj", "remoteRoot": "/srv/job" }]`.
 fn path_mappings(section: Option<&Value>, complaints: &mut Vec<String>) -> Vec<Mapping> {
     let Some(listed) = section.and_then(|section| section.get("pathMappings")).filter(|value| !value.is_null()) else {
         return Vec::new();
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn path_mappings_are_those_of_debugpy() {
-        let section = json!({ "pathMappings": [{ "localRoot": "/home/dev/proj", "remoteRoot": "/workspace" }] });
-        let expected = Mapping { remote: "/workspace".to_owned(), local: "/home/dev/proj".into() };
+        let section = json!({ "pathMappings": [{ "localRoot": "/home/dev/proj", "remoteRoot": "/srv/job" }] });
+        let expected = Mapping { remote: "/srv/job".to_owned(), local: "/home/dev/proj".into() };
         assert_eq!(of_section(Some(&section), None).path_mappings, [expected]);
     }
 

@@ -188,6 +188,7 @@ impl<E: Editor> World<E> {
         let (plan, events) = (self.plan(), self.events.clone());
         self.explanations += 1;
         let number = self.explanations;
+        self.explaining.insert(reading::name_of_explanation(number));
         tokio::task::spawn_blocking(move || {
             let explained = reading::explained(&text, blocking, number, &plan, unix_now());
             events.post(Event::Explained { explained: Box::new(explained), live });
@@ -196,6 +197,10 @@ impl<E: Editor> World<E> {
     }
 
     pub(super) fn explained(&mut self, explained: Surveyed, live: bool) {
+        // One that was dismissed while it was being judged is not shown.
+        if !self.explaining.remove(&explained.run.run.id) {
+            return;
+        }
         let said = explained.run.verdicts.first().map(|verdict| verdict.summary.clone());
         let shown = explained.findings.len();
         self.disk.extend(explained.texts.clone());
@@ -215,6 +220,9 @@ impl<E: Editor> World<E> {
     }
 
     fn dismiss(&mut self, id: &str) -> Result<Value, Refusal> {
+        if self.explaining.remove(id) {
+            return Ok(Value::Null);
+        }
         let folder = self.run(id)?.folder.clone();
         let pasted = self.explained.len();
         self.explained.retain(|explained| explained.run.folder != folder);

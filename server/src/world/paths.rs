@@ -99,14 +99,14 @@ mod tests {
 
     #[test]
     fn a_path_of_another_machine_is_found_by_its_longest_end() {
-        check(&["src/model.py"], None, "/workspace/job/src/model.py", Some("src/model.py"));
-        check(&["a/model.py", "b/model.py"], None, "/workspace/model.py", None);
+        check(&["src/model.py"], None, "/srv/job/src/model.py", Some("src/model.py"));
+        check(&["a/model.py", "b/model.py"], None, "/srv/job/model.py", None);
     }
 
     #[test]
     fn a_mapping_decides() {
-        check(&["a/model.py", "b/model.py"], Some(("/workspace/", "a")), "/workspace/model.py", Some("a/model.py"));
+        check(&["a/model.py", "b/model.py"], Some(("/srv/job/", "a")), "/srv/job/model.py", Some("a/model.py"));
         check(&["a/sub/model.py"], Some(("C:\\work", "a")), "C:\\work\\sub\\model.py", Some("a/sub/model.py"));
-        check(&["a/model.py"], Some(("/work", "a")), "/workspace/other.py", None);
+        check(&["a/model.py"], Some(("/srv", "a")), "/srv/job/other.py", None);
     }
 }

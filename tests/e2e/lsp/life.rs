@@ -206,7 +206,7 @@ fn a_run_of_another_machine_is_shown_in_the_files_of_this_one() {
     let project = project();
     let mut run = project.failure("train.py");
     let place = run.verdicts[0].place.as_mut().expect("a place");
-    place.path = Some("/workspace/job/train.py".to_owned());
+    place.path = Some("/srv/job/train.py".to_owned());
     let mut server = TestServer::start(&project, able(&project));
     project.ran(&run);
     let diagnostics = server.diagnostics(&project.path("train.py"));
@@ -217,8 +217,8 @@ fn a_run_of_another_machine_is_shown_in_the_files_of_this_one() {
 fn path_mappings_decide_between_files_of_one_name() {
     let project = Project::new(&[("a/train.py", "x = 1\n"), ("b/train.py", TRAIN), ("train.py", TRAIN)]);
     let mut run = project.failure("train.py");
-    run.verdicts[0].place.as_mut().expect("a place").path = Some("/workspace/train.py".to_owned());
-    let mappings = serde_json::json!([{ "localRoot": project.path("b"), "remoteRoot": "/workspace" }]);
+    run.verdicts[0].place.as_mut().expect("a place").path = Some("/srv/job/train.py".to_owned());
+    let mappings = serde_json::json!([{ "localRoot": project.path("b"), "remoteRoot": "/srv/job" }]);
     let mut initialize = able(&project);
     initialize["initializationOptions"] = serde_json::json!({ "settings": { "pathMappings": mappings } });
     let mut server = TestServer::start(&project, initialize);

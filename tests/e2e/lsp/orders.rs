@@ -192,6 +192,11 @@ fn the_mode_is_written_for_all_front_ends() {
     server.command("cublame.setMode", json!({ "mode": "blocking" })).expect("an answer");
     assert!(server.notification::<ShowMessage>().message.contains("mode blocking"));
     assert_eq!(project.read(".cublame/mode"), "blocking\n");
+    server.command("cublame.setMode", json!({ "mode": "off", "folder": uri(project.root()) })).expect("an answer");
+    server.notification::<ShowMessage>();
+    assert_eq!(project.read(".cublame/mode"), "off\n");
+    let elsewhere = json!({ "mode": "off", "folder": "file:///home/dev/other" });
+    assert!(server.command("cublame.setMode", elsewhere).is_err());
     assert!(project.read(".cublame/.gitignore").contains('*'), "what is written stays out of the repository");
 }
 
@@ -260,6 +265,47 @@ fn a_pasted_log_is_shown_at_its_line_until_it_is_dismissed() {
     assert_eq!(server.diagnostics(&train)[0].data.clone().expect("data")["run"], answer["run"]);
     server.command("cublame.delete", json!({ "run": answer["run"] })).expect("an answer");
     assert_eq!(server.diagnostics(&train), []);
+}
+
+/// As of a debugger that has stopped at an exception.
+#[test]
+fn a_live_log_is_shown_without_a_word_and_can_be_taken_away_at_any_time() {
+    let project = Project::new(&[("train.py", FAILS)]);
+    let train = project.path("train.py");
+    let line = project.fault_line("train.py");
+    let log = format!(
+        "Traceback (most recent call last):\n  File \"{}\", line {line}, in <module>\n    forward()\n\
+         RuntimeError: CUDA error: device-side assert triggered\n",
+        train.display()
+    );
+    let mut server = started(&project);
+    let argument = json!({ "text": log, "blocking": true, "live": true });
+    let shown = server.command("cublame.explainText", argument.clone()).expect("an answer").expect("a name");
+    assert_eq!(server.diagnostics(&train)[0].range.start.line + 1, line);
+    server.command("cublame.dismiss", shown).expect("an answer");
+    assert_eq!(server.diagnostics(&train), []);
+    // Taken away before it can be shown, or just after.
+    let shown = server.command("cublame.explainText", argument).expect("an answer").expect("a name");
+    server.command("cublame.dismiss", shown.clone()).expect("an answer");
+    server.ignore("textDocument/publishDiagnostics");
+    assert!(server.command("cublame.openReport", shown).is_err());
+}
+
+#[test]
+fn a_run_is_deleted_when_it_has_ended() {
+    let project = Project::new(&[("train.py", FAILS), ("wait.py", WAITS)]);
+    let mut server = started(&project);
+    let ended = project.ran(&project.failure("train.py"));
+    server.diagnostics(&project.path("train.py"));
+    server.command("cublame.delete", json!({ "run": ended.id() })).expect("an answer");
+    assert_eq!(server.diagnostics(&project.path("train.py")), []);
+    assert!(!ended.path().exists());
+    let live = project.start(&project.failure("train.py"), Some(cublame::os::processes::this_process()));
+    let refused = eventually("the run to be known", || {
+        let answer = server.command("cublame.delete", json!({ "run": live.id() })).expect_err("a refusal");
+        answer.message.contains("is running").then_some(answer)
+    });
+    assert!(refused.message.contains("stop it first") && live.path().exists());
 }
 
 #[test]
