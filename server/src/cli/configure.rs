@@ -2,7 +2,7 @@
 //!
 //! What is written comes from `cublame_core::config`; here files are found, read and replaced.
 
-mod files;
+pub mod files;
 mod notebook;
 mod other;
 mod pycharm;

@@ -16,6 +16,7 @@ use cublame_core::lint::{Configuration, FileKind, Finding, LintFile, RULES, Sett
 use cublame_core::text::LineIndex;
 use ignore::WalkBuilder;
 
+use super::configure::files::Change;
 use crate::error::{Error, Result};
 use crate::render::findings;
 
@@ -293,13 +294,17 @@ fn lint_one(path: &Path, language: Language, project: &Project, fix: bool) -> Ou
         let edits = fix_all(&found);
         if !edits.is_empty() {
             let after = apply(&text, &edits);
-            match fs::write(path, &after) {
+            let change = Change { path: path.to_owned(), before: Some(text), after: Some(after) };
+            match change.write() {
                 Ok(()) => {
                     outcome.fixed = 1;
-                    found = lint_text(&after);
-                    text = after;
+                    text = change.after.unwrap_or_default();
+                    found = lint_text(&text);
                 }
-                Err(error) => outcome.left_out.push(format!("{shown} was not fixed: {error}")),
+                Err(error) => {
+                    outcome.left_out.push(error.to_string());
+                    text = change.before.unwrap_or_default();
+                }
             }
         }
     }
