@@ -1,10 +1,6 @@
 //! `cublame lint` as CI uses it: the binary over a folder.
 
-<<<<<<< HEAD
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-=======
-#![expect(clippy::unwrap_used, reason = "what a helper cannot do fails its test")]
->>>>>>> suspects
 
 use std::fs;
 use std::path::Path;
