@@ -31,10 +31,14 @@ fn run(arguments: &[String]) -> Result<(), String> {
             "--core" => cores.push(gpu_core::read(&read(&value())?)?),
             "--log" => {
                 let text = String::from_utf8_lossy(&read(&value())?).into_owned();
-                asserts = parse::parse(&Log::from_text(&text)).found.into_iter().filter_map(|found| match found.what {
-                    What::Assert(line) => Some(line),
-                    _ => None,
-                }).collect();
+                asserts = parse::parse(&Log::from_text(&text))
+                    .found
+                    .into_iter()
+                    .filter_map(|found| match found.what {
+                        What::Assert(line) => Some(line),
+                        _ => None,
+                    })
+                    .collect();
             }
             _ => kind.clone_from(argument),
         }
@@ -50,7 +54,13 @@ fn run(arguments: &[String]) -> Result<(), String> {
             format!("{file}:{}", frame.location.map_or(0, |location| location.line))
         };
         let frames: Vec<String> = candidate.frames.iter().rev().take(3).map(line).collect();
-        println!("  {} x{} {:.60} | {}", candidate.number, candidate.launches, candidate.kernel.as_deref().unwrap_or(""), frames.join(" < "));
+        println!(
+            "  {} x{} {:.60} | {}",
+            candidate.number,
+            candidate.launches,
+            candidate.kernel.as_deref().unwrap_or(""),
+            frames.join(" < ")
+        );
     }
     for (key, values) in narrowed.because.iter().chain(&narrowed.missing) {
         println!("  {key} {values:.300?}");

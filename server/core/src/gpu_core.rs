@@ -110,9 +110,11 @@ pub fn read(bytes: &[u8]) -> Result<GpuCore, String> {
         }
     }
     grids.sort_by_key(|grid| grid.faults.is_empty());
-    let driver = elf.of_kind(kind::META).next().and_then(|table| table.rows().next()).and_then(|row| {
-        Some(format!("{}.{}", row.u32(8)?, row.u32(12)?))
-    });
+    let driver = elf
+        .of_kind(kind::META)
+        .next()
+        .and_then(|table| table.rows().next())
+        .and_then(|row| Some(format!("{}.{}", row.u32(8)?, row.u32(12)?)));
     Ok(GpuCore { grids, driver })
 }
 
@@ -152,7 +154,8 @@ fn read_grid(elf: &Elf<'_>, table: &Section<'_>, index: usize, row: elf::Row<'_>
 /// The name of the kernel that begins at `entry`, from the section of that address in its module's image.
 fn kernel_name(elf: &Elf<'_>, module: u64, entry: u64) -> Option<String> {
     let image = module_image(elf, module)?;
-    let section = image.sections.iter().find(|section| section.address == entry && section.name.starts_with(".text."))?;
+    let section =
+        image.sections.iter().find(|section| section.address == entry && section.name.starts_with(".text."))?;
     section.name.strip_prefix(".text.").map(str::to_owned)
 }
 
@@ -235,12 +238,14 @@ fn find_thread(elf: &Elf<'_>, blocks: &Section<'_>, block: usize) -> Option<Thre
 
 /// Says where in its kernel a fault lies.
 fn locate(elf: &Elf<'_>, grid: &Grid, faulted: Faulted) -> Fault {
-    let row = elf.of_kind(kind::GRIDS).filter(|table| table.info == grid.device).find_map(|table| {
-        table.rows().find(|row| row.u64(0) == Some(grid.id))
-    });
+    let row = elf
+        .of_kind(kind::GRIDS)
+        .filter(|table| table.info == grid.device)
+        .find_map(|table| table.rows().find(|row| row.u64(0) == Some(grid.id)));
     let entry = row.as_ref().and_then(|row| row.u64(24));
     let module = row.as_ref().and_then(|row| row.u64(32));
-    let offset = faulted.pc.zip(entry).and_then(|(pc, entry)| pc.checked_sub(entry)).filter(|offset| *offset < MOST_CODE);
+    let offset =
+        faulted.pc.zip(entry).and_then(|(pc, entry)| pc.checked_sub(entry)).filter(|offset| *offset < MOST_CODE);
     let image = module.and_then(|module| module_image(elf, module));
     let source = offset.and_then(|offset| lines::locate(&image?, grid.kernel.as_deref()?, offset));
     Fault { exception: faulted.exception, block: faulted.block, thread: faulted.thread, offset, source }

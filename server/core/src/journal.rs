@@ -198,7 +198,12 @@ fn all_kernels(journal: &Journal, graphs: &Graphs<'_>) -> Vec<Unit> {
 
 /// Numbers of the calls that launch a kernel, ascending: the place in it is near the driver's own number of the grid.
 fn ordinals(journal: &Journal) -> Vec<u64> {
-    journal.calls.iter().filter(|call| matches!(call.kind, Kind::Kernel | Kind::Cooperative)).map(|call| call.number).collect()
+    journal
+        .calls
+        .iter()
+        .filter(|call| matches!(call.kind, Kind::Kernel | Kind::Cooperative))
+        .map(|call| call.number)
+        .collect()
 }
 
 /// Without a core dump: what is left, and what the assertion chooses of it.
@@ -215,7 +220,10 @@ fn by_elimination(journal: &Journal, window: &Window, units: &[Unit], question: 
         chosen = units.iter().filter(|unit| fit(unit) == Fit::Maybe).copied().collect();
     }
     // A kernel without a name may be the one as well.
-    let doubt = named && units.iter().any(|unit| fit(unit) == Fit::Maybe && journal.kernel(unit.kernel).is_none_or(|kernel| kernel.name.is_none()));
+    let doubt = named
+        && units.iter().any(|unit| {
+            fit(unit) == Fit::Maybe && journal.kernel(unit.kernel).is_none_or(|kernel| kernel.name.is_none())
+        });
     let sure = carrier.as_ref().is_none_or(|carrier| named && carrier.sure) && !doubt;
     rank(journal, &mut chosen);
     let candidates = candidates(journal, &chosen);
@@ -281,7 +289,13 @@ impl Carrier {
                 || name.contains(&format!("{}{function}", function.len()))
                 || (!self.sure && !function.is_empty() && name.contains(function.as_str()))
         };
-        if self.functions.iter().any(carries) { Fit::Yes } else if self.sure { Fit::No } else { Fit::Maybe }
+        if self.functions.iter().any(carries) {
+            Fit::Yes
+        } else if self.sure {
+            Fit::No
+        } else {
+            Fit::Maybe
+        }
     }
 }
 
@@ -310,8 +324,20 @@ fn rank(journal: &Journal, units: &mut [Unit]) {
 /// Kernels of PyTorch, of NVIDIA's libraries and of XLA: well tested, and called with whatever the user passes.
 fn is_library(name: &str) -> bool {
     const MARKS: [&str; 14] = [
-        "2at6native", "cutlass", "cudnn", "cublas", "gemm", "3cub", "6thrust", "nccl", "cufft", "cusparse", "cusolver",
-        "at_cuda_detail", "loop_", "wgrad",
+        "2at6native",
+        "cutlass",
+        "cudnn",
+        "cublas",
+        "gemm",
+        "3cub",
+        "6thrust",
+        "nccl",
+        "cufft",
+        "cusparse",
+        "cusolver",
+        "at_cuda_detail",
+        "loop_",
+        "wgrad",
     ];
     MARKS.iter().any(|mark| name.contains(mark))
 }

@@ -9,13 +9,14 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let last = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(40);
-    let journal = match std::fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| cublame_journal::read(&bytes)) {
-        Ok(journal) => journal,
-        Err(error) => {
-            eprintln!("{path}: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let journal =
+        match std::fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| cublame_journal::read(&bytes)) {
+            Ok(journal) => journal,
+            Err(error) => {
+                eprintln!("{path}: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
     print(&journal, last);
     ExitCode::SUCCESS
 }

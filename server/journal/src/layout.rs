@@ -135,8 +135,7 @@ pub struct Shape {
 
 impl Shape {
     /// A million calls in less than 64 MiB.
-    pub const DEFAULT: Shape =
-        Shape { rows: [1 << 20, 1 << 18, 1 << 14, 1 << 20, 1 << 14, 1 << 12, 1 << 12, 1 << 15] };
+    pub const DEFAULT: Shape = Shape { rows: [1 << 20, 1 << 18, 1 << 14, 1 << 20, 1 << 14, 1 << 12, 1 << 12, 1 << 15] };
 
     pub const fn rows(&self, table: Table) -> usize {
         self.rows[table as usize]
@@ -249,10 +248,12 @@ pub enum GraphKind {
     Nodes = 10,
     /// Word 1 is an event that some graph records: what its completion proves is not known.
     Event = 11,
+    /// A node was given other parameters: word 1 is the executable graph, or 0 where only the node is known.
+    Changed = 12,
 }
 
 impl GraphKind {
-    pub const ALL: [GraphKind; 11] = [
+    pub const ALL: [GraphKind; 12] = [
         GraphKind::CapturedKernel,
         GraphKind::CapturedOther,
         GraphKind::AddedKernel,
@@ -264,6 +265,7 @@ impl GraphKind {
         GraphKind::Child,
         GraphKind::Nodes,
         GraphKind::Event,
+        GraphKind::Changed,
     ];
 
     pub fn from_number(number: u8) -> Option<GraphKind> {
@@ -290,13 +292,8 @@ pub enum FrameState {
 }
 
 impl FrameState {
-    pub const ALL: [FrameState; 5] = [
-        FrameState::None,
-        FrameState::Plausible,
-        FrameState::Verified,
-        FrameState::Refused,
-        FrameState::Unsupported,
-    ];
+    pub const ALL: [FrameState; 5] =
+        [FrameState::None, FrameState::Plausible, FrameState::Verified, FrameState::Refused, FrameState::Unsupported];
 
     pub fn from_number(number: u64) -> FrameState {
         usize::try_from(number).ok().and_then(|index| FrameState::ALL.get(index)).copied().unwrap_or_default()

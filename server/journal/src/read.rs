@@ -152,11 +152,17 @@ pub fn read(bytes: &[u8]) -> Result<Journal, String> {
         first_error: read_first_error(words),
         calls: read_calls(words, newest),
         graphs: words.rows(Table::Graphs).filter_map(read_graph_row).collect(),
-        stacks: words.rows(Table::Stacks).map(|row| Node { parent: high(row[0]), code: low(row[0]), offset: low(row[1]) }).collect(),
+        stacks: words
+            .rows(Table::Stacks)
+            .map(|row| Node { parent: high(row[0]), code: low(row[0]), offset: low(row[1]) })
+            .collect(),
         codes: words.rows(Table::Codes).map(|row| read_code(words, row)).collect(),
         kernels: words
             .rows(Table::Kernels)
-            .map(|row| Kernel { handle: row[0], name: Some(words.text(row[1])).filter(|name| !name.is_empty() && name != "?") })
+            .map(|row| Kernel {
+                handle: row[0],
+                name: Some(words.text(row[1])).filter(|name| !name.is_empty() && name != "?"),
+            })
             .collect(),
         streams: words.rows(Table::Streams).map(|row| Stream { context: row[0], handle: row[1] }).collect(),
         threads: words

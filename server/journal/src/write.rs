@@ -370,7 +370,9 @@ impl Writer {
 
     /// A heap reference to a string that may be there already.
     fn string(&self, text: &[u8]) -> u64 {
-        let hash = text.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+        let hash = text
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
         let id = self.strings.find_or_add(
             mix(hash),
             |id| self.heap_equals(self.string_references[id as usize].load(Relaxed), text),
@@ -387,9 +389,10 @@ impl Writer {
     fn heap_equals(&self, reference: u64, text: &[u8]) -> bool {
         let (offset, length) = ((reference >> 32) as usize, (reference & 0xffff_ffff) as usize);
         length == text.len()
-            && text.chunks(8).enumerate().all(|(index, chunk)| {
-                self.row(Table::Heap, offset / 8 + index)[0].load(Relaxed) == word_of(chunk)
-            })
+            && text
+                .chunks(8)
+                .enumerate()
+                .all(|(index, chunk)| self.row(Table::Heap, offset / 8 + index)[0].load(Relaxed) == word_of(chunk))
     }
 
     /// Copies bytes to the heap: a reference, or 0 when there are none or the heap is full.

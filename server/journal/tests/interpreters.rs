@@ -47,15 +47,12 @@ fn check(text: &str) -> usize {
         let number = |index: usize| words[index].parse::<u32>().ok();
         if words[0] == "code" {
             let table = if words[3] == "-" { "" } else { words[3] };
-            let bytes = (0..table.len()).step_by(2).map(|at| u8::from_str_radix(&table[at..at + 2], 16).unwrap()).collect();
+            let bytes =
+                (0..table.len()).step_by(2).map(|at| u8::from_str_radix(&table[at..at + 2], 16).unwrap()).collect();
             code = (number(1).unwrap(), number(2).unwrap(), bytes);
         } else {
-            let expected = number(2).map(|line| Location {
-                line,
-                end_line: number(3),
-                column: number(4),
-                end_column: number(5),
-            });
+            let expected =
+                number(2).map(|line| Location { line, end_line: number(3), column: number(4), end_column: number(5) });
             assert_eq!(locate(code.0, &code.2, code.1, number(1).unwrap()), expected, "version {:x}: {line}", code.0);
             checked += 1;
         }
@@ -65,7 +62,9 @@ fn check(text: &str) -> usize {
 
 /// The interpreters of this machine whose frames the tracer reads: `python3.N` on the path, and those of pyenv.
 fn interpreters() -> Vec<PathBuf> {
-    let home = std::env::var_os("PYENV_ROOT").map(PathBuf::from).or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".pyenv")));
+    let home = std::env::var_os("PYENV_ROOT")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".pyenv")));
     let installed = home.and_then(|home| std::fs::read_dir(home.join("versions")).ok()).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = installed.map(|entry| entry.path().join("bin/python3")).collect();
     found.extend((9..=14).map(|minor| PathBuf::from(format!("/usr/bin/python3.{minor}"))));

@@ -96,7 +96,12 @@ fn equal_stacks_have_one_number_whoever_adds_them() {
             let line = 1 + (seed >> level) % 7;
             let name = format!("f{level}");
             let key = CodeKey { address: u64::from(line * 10 + level), identity: 9 };
-            let code = writer.code(key, || CodeText { file: b"a.py", name: name.as_bytes(), line_table: &table, first_line: line });
+            let code = writer.code(key, || CodeText {
+                file: b"a.py",
+                name: name.as_bytes(),
+                line_table: &table,
+                first_line: line,
+            });
             writer.stack(parent, code, 0)
         })
     };
@@ -110,7 +115,12 @@ fn equal_stacks_have_one_number_whoever_adds_them() {
         let frames = journal.frames(*stack);
         let lines: Vec<u32> = frames.iter().map(|frame| frame.location.unwrap().line).collect();
         assert_eq!(lines, (0..6).map(|level| 1 + (seed >> level) % 7).collect::<Vec<_>>());
-        assert!(frames.iter().enumerate().all(|(level, frame)| frame.function == format!("f{level}") && frame.file == "a.py"));
+        assert!(
+            frames
+                .iter()
+                .enumerate()
+                .all(|(level, frame)| frame.function == format!("f{level}") && frame.file == "a.py")
+        );
     }
 }
 
@@ -135,7 +145,8 @@ fn a_reused_address_is_another_code_object() {
 fn full_tables_give_no_entry_and_no_harm() {
     let (words, writer) = new(Shape { rows: [8, 4, 4, 16, 4, 4, 4, 4] });
     for key in 0..50 {
-        let text = CodeText { file: b"some/long/path/of/a/file.py", name: b"name", line_table: &[1; 40], first_line: 1 };
+        let text =
+            CodeText { file: b"some/long/path/of/a/file.py", name: b"name", line_table: &[1; 40], first_line: 1 };
         let code = writer.code(CodeKey { address: key + 1, identity: key }, || text);
         writer.stack(0, code, key as u32);
         let kernel = writer.kernel(key + 1, 0);
@@ -165,7 +176,12 @@ fn another_process_cannot_claim_it() {
 fn read_all(bytes: &[u8]) {
     let Ok(journal) = read(bytes) else { return };
     for call in &journal.calls {
-        let _ = (journal.frames(call.stack), journal.kernel(call.kernel), journal.stream(call.stream), journal.thread(call.thread));
+        let _ = (
+            journal.frames(call.stack),
+            journal.kernel(call.kernel),
+            journal.stream(call.stream),
+            journal.thread(call.thread),
+        );
         assert!(journal.call(call.number).is_some());
     }
     for stack in 0..300 {

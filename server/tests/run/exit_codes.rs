@@ -103,8 +103,12 @@ fn the_mode_is_an_environment() {
 
     fs::write(project.path().join(".cublame/mode"), "trace\n").unwrap();
     let output = project.command(CUBLAME).args(["run", "--", "printenv", "CUBLAME_MODE"]).output().unwrap();
+    assert_eq!((stdout(&output), stderr(&output)), ("trace\n".to_owned(), String::new()));
+
+    fs::write(project.path().join(".cublame/mode"), "guard\n").unwrap();
+    let output = project.command(CUBLAME).args(["run", "--", "printenv", "CUBLAME_MODE"]).output().unwrap();
     assert_eq!(stdout(&output), "off\n");
-    assert_eq!(stderr(&output).matches("mode trace").count(), 1, "{}", stderr(&output));
+    assert_eq!(stderr(&output).matches("mode guard").count(), 1, "{}", stderr(&output));
 }
 
 #[test]

@@ -69,9 +69,8 @@ fn create_file(folder: &Path) -> Option<Writer> {
 fn is_on_this_machine(file: &File) -> bool {
     /// `f_type` of statfs(2): ext2 to ext4, xfs, tmpfs, overlayfs.
     const KEEPS_BLOCKS: [u64; 4] = [0xef53, 0x5846_5342, 0x0102_1994, 0x794c_7630];
-    system::file_system(file.as_raw_fd()).is_some_and(|system| {
-        KEEPS_BLOCKS.contains(&system.kind) && system.free >= 4 * Shape::DEFAULT.bytes() as u64
-    })
+    system::file_system(file.as_raw_fd())
+        .is_some_and(|system| KEEPS_BLOCKS.contains(&system.kind) && system.free >= 4 * Shape::DEFAULT.bytes() as u64)
 }
 
 fn map(file: &File) -> Option<Writer> {

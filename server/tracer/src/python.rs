@@ -378,7 +378,8 @@ impl Interpreter {
                 if own && code != 0 {
                     let offset = self.offset(frame, code);
                     let identity = self.identity(code as *const u8);
-                    frames[count] = RawFrame { key: code, identity, offset: offset.clamp(0, i64::from(u32::MAX)) as u32 };
+                    frames[count] =
+                        RawFrame { key: code, identity, offset: offset.clamp(0, i64::from(u32::MAX)) as u32 };
                     count += 1;
                 }
                 frame = word(frame.add(layout.frame_back)) as *const u8;
@@ -419,7 +420,8 @@ impl Interpreter {
         let layout = &self.layout;
         // SAFETY: the caller's promise.
         unsafe {
-            let parts = word(code.add(layout.code_file)) ^ u64::from(half(code.add(layout.code_first_line))).rotate_left(48);
+            let parts =
+                word(code.add(layout.code_file)) ^ u64::from(half(code.add(layout.code_first_line))).rotate_left(48);
             parts
                 ^ match layout.code_version {
                     // Given to one code object only, so the rest is for the case that the interpreter ran out of them.
@@ -547,8 +549,12 @@ impl Interpreter {
                 std::mem::transmute::<Object, unsafe extern "C" fn() -> Object>(look_up(c"PyEval_GetFrame")?),
                 std::mem::transmute::<Object, unsafe extern "C" fn(Object) -> Object>(look_up(c"PyFrame_GetBack")?),
                 std::mem::transmute::<Object, unsafe extern "C" fn(Object) -> Object>(look_up(c"PyFrame_GetCode")?),
-                std::mem::transmute::<Object, unsafe extern "C" fn(Object) -> c_int>(look_up(c"PyFrame_GetLineNumber")?),
-                std::mem::transmute::<Object, unsafe extern "C" fn(Object, c_int) -> c_int>(look_up(c"PyCode_Addr2Line")?),
+                std::mem::transmute::<Object, unsafe extern "C" fn(Object) -> c_int>(look_up(
+                    c"PyFrame_GetLineNumber",
+                )?),
+                std::mem::transmute::<Object, unsafe extern "C" fn(Object, c_int) -> c_int>(look_up(
+                    c"PyCode_Addr2Line",
+                )?),
                 std::mem::transmute::<Object, unsafe extern "C" fn(Object)>(look_up(c"Py_DecRef")?),
             )
         };

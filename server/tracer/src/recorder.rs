@@ -23,9 +23,20 @@ pub struct Stream {
 /// What an entry point asks for.
 #[derive(Debug, Clone, Copy)]
 pub enum What {
-    Launch { function: u64, grid: [u32; 3], block: [u32; 3], stream: Stream, kind: Kind, overlaps: bool },
+    Launch {
+        function: u64,
+        grid: [u32; 3],
+        block: [u32; 3],
+        stream: Stream,
+        kind: Kind,
+        overlaps: bool,
+    },
     /// Other work on a stream.
-    Work { kind: Kind, stream: Stream, handle: u64 },
+    Work {
+        kind: Kind,
+        stream: Stream,
+        handle: u64,
+    },
     SyncStream(Stream),
     /// 0: the current context.
     SyncContext(u64),
@@ -33,16 +44,38 @@ pub enum What {
     /// A question whose success says as much as a synchronisation.
     AskStream(Stream),
     AskEvent(u64),
-    RecordEvent { event: u64, stream: Stream, external: bool },
-    WaitEvent { event: u64, stream: Stream },
+    RecordEvent {
+        event: u64,
+        stream: Stream,
+        external: bool,
+    },
+    WaitEvent {
+        event: u64,
+        stream: Stream,
+    },
     BeginCapture,
-    EndCapture { stream: Stream, graph: *const u64 },
+    EndCapture {
+        stream: Stream,
+        graph: *const u64,
+    },
     /// A graph of which something became known once the call succeeded. `second` may point to what the call returns.
-    Graph { kind: GraphKind, first: u64, second: u64, second_at: *const u64 },
-    AddKernel { graph: u64, function: u64, grid: [u32; 3], block: [u32; 3] },
+    Graph {
+        kind: GraphKind,
+        first: u64,
+        second: u64,
+        second_at: *const u64,
+    },
+    AddKernel {
+        graph: u64,
+        function: u64,
+        grid: [u32; 3],
+        block: [u32; 3],
+    },
     DestroyStream(u64),
     /// A module goes: handles of its kernels may be given to others.
     Unload,
+    /// Work that is not written down.
+    Unseen,
     /// Only a sticky error is of interest.
     Watch,
 }
@@ -286,17 +319,20 @@ impl Recorder {
                 }
                 _ => (handle, 0, false),
             };
-            writer.record(ticket.number, &Call {
-                kind,
-                flags: if overlaps { flags::OVERLAPS } else { 0 },
-                time: system::nanoseconds(system::MONOTONIC),
-                kernel: if kind.reaches() { ticket.reach } else { ticket.kernel },
-                stack: ticket.stack,
-                stream: stream_row,
-                thread: row,
-                grid,
-                block,
-            });
+            writer.record(
+                ticket.number,
+                &Call {
+                    kind,
+                    flags: if overlaps { flags::OVERLAPS } else { 0 },
+                    time: system::nanoseconds(system::MONOTONIC),
+                    kernel: if kind.reaches() { ticket.reach } else { ticket.kernel },
+                    stack: ticket.stack,
+                    stream: stream_row,
+                    thread: row,
+                    grid,
+                    block,
+                },
+            );
         }
         Some(ticket)
     }
@@ -344,17 +380,20 @@ impl Recorder {
         };
         if code == 0 {
             let (kind, stream, grid) = asked;
-            writer.record(ticket.number, &Call {
-                kind,
-                flags: 0,
-                time: system::nanoseconds(system::MONOTONIC),
-                kernel: ticket.reach,
-                stack: 0,
-                stream,
-                thread: ticket.thread,
-                grid,
-                block: 0,
-            });
+            writer.record(
+                ticket.number,
+                &Call {
+                    kind,
+                    flags: 0,
+                    time: system::nanoseconds(system::MONOTONIC),
+                    kernel: ticket.reach,
+                    stack: 0,
+                    stream,
+                    thread: ticket.thread,
+                    grid,
+                    block: 0,
+                },
+            );
             writer.returned(ticket.number, 0);
         }
     }
@@ -405,6 +444,7 @@ impl Recorder {
                 let (grid, block) = (pack_grid(x, y, z), pack_block(a, b, c));
                 writer.graph(GraphKind::AddedKernel, graph, 0, kernel, stack, grid, block);
             }
+            What::Unseen => writer.lose(),
             What::DestroyStream(handle) => writer.retire_stream(handle),
             What::Unload => {
                 self.generation.fetch_add(1, Relaxed);
@@ -472,4 +512,3 @@ pub unsafe fn text<'a>(text: *const c_char) -> &'a [u8] {
     // SAFETY: the caller's promise.
     if text.is_null() { b"" } else { unsafe { CStr::from_ptr(text) }.to_bytes() }
 }
-

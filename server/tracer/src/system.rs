@@ -8,7 +8,14 @@ unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, symbol: *const c_char, version: *const c_char) -> *mut c_void;
     fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
-    pub fn mmap(address: *mut c_void, bytes: usize, protection: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void;
+    pub fn mmap(
+        address: *mut c_void,
+        bytes: usize,
+        protection: c_int,
+        flags: c_int,
+        file: c_int,
+        offset: i64,
+    ) -> *mut c_void;
     pub fn posix_fallocate(file: c_int, offset: i64, bytes: i64) -> c_int;
     pub fn pthread_atfork(
         prepare: Option<unsafe extern "C" fn()>,

@@ -23,23 +23,27 @@ fn each_kind_of_call_is_recorded() {
     let [journal, child] = &traced.journals[..] else { panic!("{:?}", traced.output) };
     let calls: Vec<(Kind, &str, Option<u16>)> =
         journal.calls.iter().map(|call| (call.kind, kernel(journal, call.kernel), call.result)).collect();
-    assert_eq!(calls, [
-        (Kind::Kernel, "kernel_10", None),
-        (Kind::Kernel, "kernel_11", None),
-        (Kind::Memset, "-", None),
-        (Kind::EventRecord, "-", Some(0)),
-        (Kind::StreamWait, "-", Some(0)),
-        (Kind::EventSync, "-", Some(0)),
-        (Kind::StreamSync, "-", Some(0)),
-        // The question that was answered with "not yet" took a number and left no row.
-        (Kind::StreamSync, "-", Some(0)),
-        (Kind::Graph, "-", None),
-        (Kind::Kernel, "kernel_10", None),
-        (Kind::Kernel, "kernel_40", None),
-        (Kind::StreamSync, "-", Some(710)),
-        (Kind::Kernel, "-", Some(710)),
-    ]);
-    let handles: Vec<u64> = journal.calls.iter().map(|call| journal.stream(call.stream).map_or(0, |stream| stream.handle)).collect();
+    assert_eq!(
+        calls,
+        [
+            (Kind::Kernel, "kernel_10", None),
+            (Kind::Kernel, "kernel_11", None),
+            (Kind::Memset, "-", None),
+            (Kind::EventRecord, "-", Some(0)),
+            (Kind::StreamWait, "-", Some(0)),
+            (Kind::EventSync, "-", Some(0)),
+            (Kind::StreamSync, "-", Some(0)),
+            // The question that was answered with "not yet" took a number and left no row.
+            (Kind::StreamSync, "-", Some(0)),
+            (Kind::Graph, "-", None),
+            (Kind::Kernel, "kernel_10", None),
+            (Kind::Kernel, "kernel_40", None),
+            (Kind::StreamSync, "-", Some(710)),
+            (Kind::Kernel, "-", Some(710)),
+        ]
+    );
+    let handles: Vec<u64> =
+        journal.calls.iter().map(|call| journal.stream(call.stream).map_or(0, |stream| stream.handle)).collect();
     // The thread's own default stream has the thread's row in its upper half.
     assert_eq!(handles[..5], [0x500, 2 | 1 << 32, 0x500, 0x500, 0x600]);
     assert_eq!((journal.calls[3].handle, journal.calls[5].handle), (0xe1, 0xe1));
@@ -48,14 +52,18 @@ fn each_kind_of_call_is_recorded() {
     assert_eq!(journal.calls[9].stream, journal.calls[11].stream);
     assert_ne!(journal.calls[9].thread, journal.calls[10].thread);
 
-    let graphs: Vec<(GraphKind, u64, u64)> = journal.graphs.iter().map(|row| (row.kind, row.first, row.second)).collect();
-    assert_eq!(graphs, [
-        (GraphKind::CapturedKernel, 1, 0),
-        (GraphKind::Captured, 1, 0x1001),
-        (GraphKind::Nodes, 0x1001, 2),
-        (GraphKind::Instantiated, 0x1001, 0x2001),
-        (GraphKind::Nodes, 0x1001, 2),
-    ]);
+    let graphs: Vec<(GraphKind, u64, u64)> =
+        journal.graphs.iter().map(|row| (row.kind, row.first, row.second)).collect();
+    assert_eq!(
+        graphs,
+        [
+            (GraphKind::CapturedKernel, 1, 0),
+            (GraphKind::Captured, 1, 0x1001),
+            (GraphKind::Nodes, 0x1001, 2),
+            (GraphKind::Instantiated, 0x1001, 0x2001),
+            (GraphKind::Nodes, 0x1001, 2),
+        ]
+    );
     assert_eq!((kernel(journal, journal.graphs[0].kernel), journal.graphs[0].grid), ("kernel_20", [7, 1, 1]));
     assert_eq!(journal.calls[8].handle, 0x2001);
 
@@ -77,7 +85,13 @@ fn the_program_notices_nothing() {
             .env("STANDIN_LIBRARY", &libraries().driver)
             .output()
             .unwrap();
-        let without_pid = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().filter(|line| !line.contains("pid=")).map(str::to_owned).collect::<Vec<_>>();
+        let without_pid = |bytes: &[u8]| {
+            String::from_utf8_lossy(bytes)
+                .lines()
+                .filter(|line| !line.contains("pid="))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(traced.status.code(), Some(3));
         assert_eq!((traced.status, &traced.stdout), (bare.status, &bare.stdout));
         assert_eq!(without_pid(&traced.stderr), without_pid(&bare.stderr));

@@ -18,7 +18,9 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
     judgement.because.extend(because);
     judgement.missing.extend(missing);
     let Some(best) = candidates.first() else { return false };
-    judgement.wanted.extend(candidates.iter().flat_map(|candidate| user_spots(candidate, sources)).map(|spot| spot.file));
+    judgement
+        .wanted
+        .extend(candidates.iter().flat_map(|candidate| user_spots(candidate, sources)).map(|spot| spot.file));
     let Some(spot) = user_spots(best, sources).pop() else {
         let key = if best.frames.is_empty() { "journal-no-frames" } else { "journal-no-user-frame" };
         judgement.because.push((key, vec![("kernel", short(best.kernel.as_deref().unwrap_or_default()))]));
@@ -27,12 +29,13 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
     judgement.place = Some(spot.place(sources));
     judgement.certainty = certainty.unwrap_or(Certainty::Likely);
     judgement.trusted = false;
-    judgement.frames =
-        Some(best.frames.iter().filter_map(Spot::of_journal).map(|spot| spot.frame(sources)).collect());
+    judgement.frames = Some(best.frames.iter().filter_map(Spot::of_journal).map(|spot| spot.frame(sources)).collect());
     judgement.candidates = candidates[1..]
         .iter()
         .filter_map(|candidate| Some(user_spots(candidate, sources).pop()?.place(sources)))
-        .filter(|place| judgement.place.as_ref().is_none_or(|best| (&best.file, best.line) != (&place.file, place.line)))
+        .filter(|place| {
+            judgement.place.as_ref().is_none_or(|best| (&best.file, best.line) != (&place.file, place.line))
+        })
         .take(crate::journal::MOST)
         .collect();
     true
@@ -42,7 +45,8 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
 /// error came from a call that the tracer does not watch) the only process that used the GPU.
 fn failed_process<'a>(case: &Case, evidence: &'a Evidence) -> Option<&'a TracedProcess> {
     let of_rank = |process: &&TracedProcess| {
-        let rank = evidence.processes.iter().find(|events| events.pid == process.journal.pid).and_then(|events| events.rank());
+        let rank =
+            evidence.processes.iter().find(|events| events.pid == process.journal.pid).and_then(|events| events.rank());
         case.root.rank.is_none() || rank.is_none() || rank == case.root.rank
     };
     let failed = |process: &&&TracedProcess| process.journal.first_error.is_some() || !process.cores.is_empty();

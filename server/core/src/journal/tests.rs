@@ -35,7 +35,8 @@ impl Story {
     /// A stack of one frame at a line of `model.py`.
     fn at(&self, line: u32) -> u32 {
         let table = [0x80 | 13 << 3, 0];
-        let text = CodeText { file: b"/home/dev/proj/model.py", name: b"forward", line_table: &table, first_line: line };
+        let text =
+            CodeText { file: b"/home/dev/proj/model.py", name: b"forward", line_table: &table, first_line: line };
         let code = self.writer.code(CodeKey { address: u64::from(line), identity: 0 }, || text);
         self.writer.stack(0, code, 0)
     }
@@ -50,17 +51,20 @@ impl Story {
     fn call(&self, kind: Kind, thread: u16, stream: u64, line: u32, kernel: u32, handle: u64) -> u64 {
         let number = self.writer.enter(thread);
         let launch = matches!(kind, Kind::Kernel | Kind::Cooperative);
-        self.writer.record(number, &write::Call {
-            kind,
-            flags: 0,
-            time: number,
-            kernel: if kind.reaches() { self.writer.reach(number, thread) } else { kernel },
-            stack: self.at(line),
-            stream: if stream == 0 { 0 } else { self.writer.stream(CONTEXT, stream, true) },
-            thread,
-            grid: if launch { pack_grid(4, 1, 1) } else { handle },
-            block: if launch { pack_block(64, 1, 1) } else { 0 },
-        });
+        self.writer.record(
+            number,
+            &write::Call {
+                kind,
+                flags: 0,
+                time: number,
+                kernel: if kind.reaches() { self.writer.reach(number, thread) } else { kernel },
+                stack: self.at(line),
+                stream: if stream == 0 { 0 } else { self.writer.stream(CONTEXT, stream, true) },
+                thread,
+                grid: if launch { pack_grid(4, 1, 1) } else { handle },
+                block: if launch { pack_block(64, 1, 1) } else { 0 },
+            },
+        );
         self.writer.leave(thread);
         if kind.is_sync() {
             self.writer.returned(number, 0);
@@ -81,7 +85,8 @@ impl Story {
     }
 
     fn journal(&self) -> Journal {
-        let bytes: Vec<u8> = self.words.iter().flat_map(|word| word.load(std::sync::atomic::Ordering::Relaxed).to_ne_bytes()).collect();
+        let bytes: Vec<u8> =
+            self.words.iter().flat_map(|word| word.load(std::sync::atomic::Ordering::Relaxed).to_ne_bytes()).collect();
         cublame_journal::read(&bytes).unwrap()
     }
 }
@@ -89,7 +94,9 @@ impl Story {
 /// The line of each candidate, and the certainty of the first.
 fn told(story: &Story, question: &Question<'_>) -> (Vec<u32>, Option<Certainty>) {
     let narrowed = narrow(&story.journal(), question);
-    let line = |candidate: &Candidate| candidate.frames.last().and_then(|frame| frame.location).map_or(0, |location| location.line);
+    let line = |candidate: &Candidate| {
+        candidate.frames.last().and_then(|frame| frame.location).map_or(0, |location| location.line)
+    };
     (narrowed.candidates.iter().map(line).collect(), narrowed.certainty)
 }
 
@@ -152,17 +159,20 @@ fn a_failed_synchronisation_proves_nothing() {
     let story = Story::new();
     story.launch(A, 1, "_Z3badv");
     let number = story.writer.enter(story.main);
-    story.writer.record(number, &write::Call {
-        kind: Kind::StreamSync,
-        flags: 0,
-        time: 0,
-        kernel: 0,
-        stack: story.at(99),
-        stream: story.writer.stream(CONTEXT, A, true),
-        thread: story.main,
-        grid: 0,
-        block: 0,
-    });
+    story.writer.record(
+        number,
+        &write::Call {
+            kind: Kind::StreamSync,
+            flags: 0,
+            time: 0,
+            kernel: 0,
+            stack: story.at(99),
+            stream: story.writer.stream(CONTEXT, A, true),
+            thread: story.main,
+            grid: 0,
+            block: 0,
+        },
+    );
     story.writer.leave(story.main);
     story.writer.returned(number, 700);
     story.fails(700);
@@ -174,17 +184,20 @@ fn a_launch_still_in_the_driver_is_not_covered() {
     let story = Story::new();
     // The other thread has its number but has not come back when the first one begins to wait.
     let number = story.writer.enter(story.other);
-    story.writer.record(number, &write::Call {
-        kind: Kind::Kernel,
-        flags: 0,
-        time: 0,
-        kernel: story.kernel("_Z4latev"),
-        stack: story.at(7),
-        stream: story.writer.stream(CONTEXT, A, true),
-        thread: story.other,
-        grid: pack_grid(4, 1, 1),
-        block: pack_block(64, 1, 1),
-    });
+    story.writer.record(
+        number,
+        &write::Call {
+            kind: Kind::Kernel,
+            flags: 0,
+            time: 0,
+            kernel: story.kernel("_Z4latev"),
+            stack: story.at(7),
+            stream: story.writer.stream(CONTEXT, A, true),
+            thread: story.other,
+            grid: pack_grid(4, 1, 1),
+            block: pack_block(64, 1, 1),
+        },
+    );
     story.sync(A);
     story.writer.leave(story.other);
     story.fails(700);
@@ -268,7 +281,11 @@ fn a_lambda_is_known_by_the_functions_around_it() {
     story.launch(A, 1, "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_22gpu_kernel_impl_nocastEUliE_EEviT1_");
     story.launch(A, 2, "_ZN2at6native24index_elementwise_kernelILi128ELi4EZNS0_16gpu_index_kernelEUliE_EEvlT1_");
     story.fails(710);
-    let known = assertion("operator()", "/pytorch/IndexKernel.cu", "-sizes[i] <= index && index < sizes[i] && \"index out of bounds\"");
+    let known = assertion(
+        "operator()",
+        "/pytorch/IndexKernel.cu",
+        "-sizes[i] <= index && index < sizes[i] && \"index out of bounds\"",
+    );
     let question = Question { kind: "device-assert", asserts: &known, ..Question::default() };
     assert_eq!(told(&story, &question), (vec![2], Some(Certainty::Exact)));
 
@@ -319,7 +336,9 @@ fn the_core_dump_chooses_among_unfinished_launches() {
     story.launch(A, 2, "_Z9k_illegalPfm");
     story.launch(A, 3, "_Z3sumv");
     let journal = story.journal();
-    let handle = (1..9).filter_map(|kernel| journal.kernel(kernel)).find(|kernel| kernel.name.as_deref() == Some("_Z9k_illegalPfm"));
+    let handle = (1..9)
+        .filter_map(|kernel| journal.kernel(kernel))
+        .find(|kernel| kernel.name.as_deref() == Some("_Z9k_illegalPfm"));
     let grid = Grid {
         id: 2,
         function: handle.unwrap().handle,

@@ -60,7 +60,8 @@ pub fn unfinished(journal: &Journal) -> Window {
                 records.insert(call.handle, index);
             }
             Kind::StreamWait if !failed(call) => {
-                if let Some(record) = records.get(&call.handle).filter(|record| covers(call, &journal.calls[**record])) {
+                if let Some(record) = records.get(&call.handle).filter(|record| covers(call, &journal.calls[**record]))
+                {
                     let event = Waiting::Event { at: index, record: *record };
                     queues.entry(call.stream).or_default().waiting.push(event);
                 }

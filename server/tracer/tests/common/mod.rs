@@ -27,7 +27,13 @@ pub fn libraries() -> &'static Libraries {
         let tracer = compile_tracer(&rustc, here.parent().unwrap(), &out, &target, &[]).unwrap();
         let driver = out.join("libcuda.so.1");
         let output = Command::new(&rustc)
-            .args(["--edition=2024", "--crate-name=standin", "--crate-type=cdylib", "-Clink-arg=-Wl,-soname,libcuda.so.1", "-o"])
+            .args([
+                "--edition=2024",
+                "--crate-name=standin",
+                "--crate-type=cdylib",
+                "-Clink-arg=-Wl,-soname,libcuda.so.1",
+                "-o",
+            ])
             .arg(&driver)
             .arg(here.join("tests/programs/standin.rs"))
             .output()

@@ -114,7 +114,12 @@ fn ld_preload_keeps_theirs_before_ours_and_replaces_an_older_copy() {
 
 #[test]
 fn a_path_that_the_list_cannot_hold_is_left_out_and_said() {
-    let odd = Machine { hook: Some("/opt/a:b".into()), tracer: Some("/opt/my tools/t.so".into()), journal: Some("run".into()), run: None };
+    let odd = Machine {
+        hook: Some("/opt/a:b".into()),
+        tracer: Some("/opt/my tools/t.so".into()),
+        journal: Some("run".into()),
+        run: None,
+    };
     let block = env_block(Mode::Trace, Os::Linux, &odd, &BTreeMap::new());
     assert_eq!(block.get("PYTHONPATH"), None);
     assert_eq!(block.get("PYTEST_PLUGINS"), None);
