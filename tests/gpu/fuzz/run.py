@@ -19,7 +19,7 @@ at_once = int(sys.argv[4]) if len(sys.argv) > 4 else 8
 def program(random):
     """The text of a program, and the number of the line at fault."""
     streams, threads = random.randint(1, 3), random.randint(1, 3)
-    kernels = ["alpha", "beta", "gamma"][: random.randint(1, 3)]
+    kernels = ["fuzz_first", "fuzz_second", "fuzz_third"][: random.randint(1, 3)]
     bad = random.choice([1, 2])
 
     def statement():
