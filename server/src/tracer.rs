@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::StatVfsMountFlags;
-
 use crate::error::{Error, Result};
 use crate::os::embedded::{Embedded, has_colon};
+use crate::os::files;
 
 /// Writes the library where it is not there yet, and returns its path for LD_PRELOAD.
 pub fn install() -> Result<PathBuf> {
@@ -27,13 +26,12 @@ const TRACER: Embedded = Embedded { name: "tracer", files: &[(FILE, LIBRARY)], o
 
 /// The loader maps the library for execution, which a file system can forbid.
 fn cannot_be_loaded(folder: &Path) -> Option<&'static str> {
-    let forbids = |folder: &Path| {
-        rustix::fs::statvfs(folder).is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::NOEXEC))
-    };
     let holds_blank = folder.as_os_str().as_encoded_bytes().contains(&b' ');
     has_colon(folder)
         .or_else(|| holds_blank.then_some("has a blank, which separates the libraries to be preloaded"))
-        .or_else(|| forbids(folder).then_some("is on a file system from which nothing may be executed"))
+        .or_else(|| {
+            files::forbids_execution(folder).then_some("is on a file system from which nothing may be executed")
+        })
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@
 mod elf;
 mod lines;
 
+use std::collections::BTreeSet;
+
 use elf::{Elf, Section};
 
 /// What a core dump says.
@@ -14,6 +16,8 @@ use elf::{Elf, Section};
 pub struct GpuCore {
     /// Every grid that was on the device, the faulted ones first.
     pub grids: Vec<Grid>,
+    /// What the multiprocessors reported, each once; some dumps have these and no grid.
+    pub exceptions: Vec<Exception>,
     /// `580.159`, where the dump tells.
     pub driver: Option<String>,
 }
@@ -115,10 +119,26 @@ pub fn read(bytes: &[u8]) -> Result<GpuCore, String> {
         .next()
         .and_then(|table| table.rows().next())
         .and_then(|row| Some(format!("{}.{}", row.u32(8)?, row.u32(12)?)));
+<<<<<<< HEAD
     Ok(GpuCore { grids, driver })
+=======
+    Ok(GpuCore { grids, exceptions: exceptions(&elf), driver })
+}
+
+/// The distinct exceptions of the multiprocessors.
+fn exceptions(elf: &Elf<'_>) -> Vec<Exception> {
+    let all = elf.of_kind(kind::SMS).flat_map(Section::rows).filter_map(|sm| sm.u32(8)).filter(|code| *code != 0);
+    all.collect::<BTreeSet<u32>>().into_iter().map(Exception).collect()
+>>>>>>> tracer
 }
 
 impl GpuCore {
+    /// What went wrong, as a kind of the catalogue. A trap leaves no exception behind; CUDA calls it a launch failure.
+    pub fn kind(&self) -> &'static str {
+        let of_grid = self.faulted().and_then(|grid| grid.faults.first()).map(|fault| fault.exception);
+        of_grid.or_else(|| self.exceptions.first().copied()).unwrap_or_default().kind()
+    }
+
     /// The grid that faulted. None where none is marked and several were there, or more than one is.
     ///
     /// A trap leaves no exception behind when its warps have gone; the only grid on the device is then the best guess,

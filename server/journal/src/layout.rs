@@ -248,10 +248,12 @@ pub enum GraphKind {
     Nodes = 10,
     /// Word 1 is an event that some graph records: what its completion proves is not known.
     Event = 11,
+    /// A node was given other parameters: word 1 is the executable graph, or 0 where only the node is known.
+    Changed = 12,
 }
 
 impl GraphKind {
-    pub const ALL: [GraphKind; 11] = [
+    pub const ALL: [GraphKind; 12] = [
         GraphKind::CapturedKernel,
         GraphKind::CapturedOther,
         GraphKind::AddedKernel,
@@ -263,6 +265,7 @@ impl GraphKind {
         GraphKind::Child,
         GraphKind::Nodes,
         GraphKind::Event,
+        GraphKind::Changed,
     ];
 
     pub fn from_number(number: u8) -> Option<GraphKind> {

@@ -88,6 +88,8 @@ pub struct Frame {
     pub file: String,
     /// `co_qualname` where the interpreter has it, else `co_name`.
     pub function: String,
+    /// `co_firstlineno`: where the function or its first decorator begins.
+    pub first_line: u32,
     pub location: Option<Location>,
 }
 
@@ -182,6 +184,7 @@ impl Journal {
                 frames.push(Frame {
                     file: code.file.clone(),
                     function: code.name.clone(),
+                    first_line: code.first_line,
                     location: locate(self.python, &code.line_table, code.first_line, node.offset),
                 });
             }

@@ -14,13 +14,18 @@ use cublame_core::config::launchers::not_carried;
 use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block, prefix};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
+<<<<<<< HEAD
 use crate::os::{processes, signals};
+=======
+use crate::os::processes;
+>>>>>>> tracer
 use crate::render::terminal;
 use crate::session::folder::RunFolder;
 use crate::session::journals::Journals;
 use crate::session::mode::{Wishes, resolve_mode};
 use crate::session::place::Surroundings;
 use crate::session::supervise::{Job, NotStarted, Ran, supervise};
+use crate::session::traced::CORES;
 use crate::session::verdict::{Concluded, conclude, write_copy};
 use crate::session::{facts, index, journals, retention};
 use crate::{hook, tracer};
@@ -58,7 +63,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         }
     };
     let traced = matches!(mode, Mode::Trace | Mode::Core);
-    let journals = if traced { prepare_journals(folder.as_ref(), &mut notes) } else { None };
+    let journals = if traced { prepare_journals(mode, folder.as_ref(), &mut notes) } else { None };
     let env = environment(mode, folder.as_ref(), journals.as_ref().map(Journals::value), &mut notes);
     notes.extend(lost_on_the_way(&arguments.command, &env));
     notes.iter().for_each(|note| say(note));
@@ -106,6 +111,7 @@ fn exit_code(exit: Exit) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(OWN_FAILURE)
 }
 
+<<<<<<< HEAD
 /// The command behind the mode's own, which is looked for where NVIDIA's installers put it as well as on PATH.
 fn with_prefix(mode: Mode, command: &[OsString]) -> Vec<OsString> {
     let mut prefix: Vec<OsString> = prefix(mode).into_iter().map(OsString::from).collect();
@@ -126,6 +132,13 @@ fn prepare_journals(folder: Option<&RunFolder>, notes: &mut Vec<String>) -> Opti
     let prepared =
         folder.map_or(Ok(()), |folder| journals::make_folders(folder.path())).and_then(|()| Journals::prepare());
     prepared.map_err(|failure| notes.push(format!("there is no memory for the launch journal: {failure}"))).ok()
+=======
+/// The memory that a traced child writes its launches into, and in mode core the folder of the driver's dumps.
+fn prepare_journals(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<String>) -> Option<Journals> {
+    let dumps = folder.filter(|_| mode == Mode::Core).map(|folder| journals::make_folder(folder.path(), CORES));
+    let prepared = dumps.unwrap_or(Ok(())).and_then(|()| Journals::prepare());
+    prepared.map_err(|failure| notes.push(format!("launches are not traced: no memory for them ({failure})"))).ok()
+>>>>>>> tracer
 }
 
 /// What the child's environment gets beside what this process has. `journal` is where its launches go.
@@ -161,15 +174,18 @@ pub(super) fn environment(
         hook = None;
     }
     let mut tracer = None;
-    if matches!(mode, Mode::Trace | Mode::Core) {
+    if matches!(mode, Mode::Trace | Mode::Core) && journal.is_some() {
         match tracer::install() {
             Ok(library) => tracer = path(&library),
             Err(error) => notes.push(format!("launches are not traced, since {error}")),
         }
     }
     let run = folder.and_then(|folder| path(folder.path()));
+    let has_tracer = tracer.is_some() && journal.is_some();
     let block = env_block(mode, Os::HERE, &Machine { hook, tracer, journal, run }, &current);
-    notes.extend(block.left_out.iter().map(|left| format!("{} is not set: {}.", left.name, left.why)));
+    // Why there is no tracer was said above.
+    let left_out = block.left_out.iter().filter(|left| left.name != "LD_PRELOAD" || has_tracer);
+    notes.extend(left_out.map(|left| format!("{} is not set: {}.", left.name, left.why)));
     block
 }
 

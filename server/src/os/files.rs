@@ -48,6 +48,19 @@ pub fn names_beneath(folder: &Path, parts: &[&str]) -> io::Result<Vec<OsString>>
     Ok(names)
 }
 
+/// Is the folder on a file system from which nothing may be executed? False where that cannot be told.
+#[cfg(target_os = "linux")]
+pub fn forbids_execution(folder: &Path) -> bool {
+    use rustix::fs::StatVfsMountFlags;
+
+    rustix::fs::statvfs(folder).is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::NOEXEC))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn forbids_execution(_folder: &Path) -> bool {
+    false
+}
+
 fn open_folder_beneath(folder: &Path, parts: &[&str]) -> io::Result<rustix::fd::OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut directory = rustix::fs::open(folder, flags, Mode::empty())?;

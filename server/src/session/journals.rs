@@ -12,9 +12,9 @@ use std::path::Path;
 
 use cublame_journal::Shape;
 use cublame_journal::layout::header;
-use rustix::fs::{MemfdFlags, SealFlags};
 
-use super::traced::{CORES, JOURNALS};
+use super::traced::JOURNALS;
+use crate::os::memory;
 
 /// The variable that tells the tracer where to write.
 pub const VARIABLE: &str = "CUBLAME_JOURNAL";
@@ -45,7 +45,8 @@ impl Journals {
             match owner(file) {
                 Ok(0) => {}
                 Ok(pid) => {
-                    if let Err(failure) = copy(file, &run.join(JOURNALS).join(format!("{pid}.journal"))) {
+                    let to = run.join(JOURNALS).join(format!("{pid}.journal"));
+                    if let Err(failure) = make_folder(run, JOURNALS).and_then(|()| copy(file, &to)) {
                         lost.push(format!("The launch journal of process {pid} could not be kept: {failure}."));
                     }
                 }
@@ -56,24 +57,24 @@ impl Journals {
     }
 }
 
-/// Makes the folders of the run that the driver's dumps and the journals go into.
-pub fn make_folders(run: &Path) -> io::Result<()> {
-    for name in [JOURNALS, CORES] {
-        match DirBuilder::new().mode(0o700).create(run.join(name)) {
-            Err(failure) if failure.kind() != io::ErrorKind::AlreadyExists => return Err(failure),
-            _ => {}
-        }
+/// Makes a folder of the run, unless it is there.
+pub fn make_folder(run: &Path, name: &str) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(run.join(name)) {
+        Err(failure) if failure.kind() != io::ErrorKind::AlreadyExists => Err(failure),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-/// A memfd of a journal's size that nobody can make larger or smaller.
 fn create() -> io::Result<File> {
+<<<<<<< HEAD
     let file =
         File::from(rustix::fs::memfd_create("cublame-journal", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
     file.set_len(Shape::DEFAULT.bytes() as u64)?;
     rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(file)
+=======
+    memory::sealed("cublame-journal", Shape::DEFAULT.bytes() as u64)
+>>>>>>> tracer
 }
 
 /// The process that claimed it; 0 for none.
@@ -115,7 +116,6 @@ mod tests {
     #[test]
     fn what_was_claimed_is_kept_as_it_was() {
         let run = tempfile::tempdir().unwrap();
-        make_folders(run.path()).unwrap();
         let journals = Journals::prepare().unwrap();
         assert!(journals.value().starts_with(&format!("memfd:{}:", std::process::id())));
         journals.held[3].write_all_at(&4711u64.to_ne_bytes(), header::OWNER as u64 * 8).unwrap();

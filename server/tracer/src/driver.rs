@@ -94,6 +94,13 @@ entries! {
     cuLaunchHostFunc(s: Pointer, f: Pointer, u: Pointer) => work(Kind::Other, legacy(s), NONE);
     cuLaunchHostFunc_ptsz(s: Pointer, f: Pointer, u: Pointer) => work(Kind::Other, per_thread(s), NONE);
 
+    // Forms of before CUDA 4.0, which some wrappers still call.
+    cuLaunch(f: Pointer) => launch(f, [1, 1, 1], [0; 3], legacy(NONE), Kind::Kernel);
+    cuLaunchGrid(f: Pointer, w: c_int, h: c_int) => launch(f, [w as u32, h as u32, 1], [0; 3], legacy(NONE), Kind::Kernel);
+    cuLaunchGridAsync(f: Pointer, w: c_int, h: c_int, s: Pointer) => launch(f, [w as u32, h as u32, 1], [0; 3], legacy(s), Kind::Kernel);
+    // Launches on several devices at once: known to have been there, and no more.
+    cuLaunchCooperativeKernelMultiDevice(list: Pointer, n: u32, f: u32) => What::Unseen;
+
     // Copies and sets in a stream.
     cuMemcpyAsync(d: u64, f: u64, n: usize, s: Pointer) => work(Kind::Memcpy, legacy(s), NONE);
     cuMemcpyAsync_ptsz(d: u64, f: u64, n: usize, s: Pointer) => work(Kind::Memcpy, per_thread(s), NONE);
@@ -181,6 +188,14 @@ entries! {
     cuGraphAddMemsetNode(node: Pointer, g: Pointer, d: Pointer, n: usize, p: Pointer, c: Pointer) => known(GraphKind::AddedOther, g, NONE);
     cuGraphAddEventRecordNode(node: Pointer, g: Pointer, d: Pointer, n: usize, e: Pointer) => known(GraphKind::Event, e, NONE);
     cuGraphExecEventRecordNodeSetEvent(exec: Pointer, node: Pointer, e: Pointer) => known(GraphKind::Event, e, NONE);
+
+    cuGraphKernelNodeSetParams(node: Pointer, p: Pointer) => known(GraphKind::Changed, NONE, NONE);
+    cuGraphKernelNodeSetParams_v2(node: Pointer, p: Pointer) => known(GraphKind::Changed, NONE, NONE);
+    cuGraphNodeSetParams(node: Pointer, p: Pointer) => known(GraphKind::Changed, NONE, NONE);
+    cuGraphExecKernelNodeSetParams(exec: Pointer, node: Pointer, p: Pointer) => known(GraphKind::Changed, exec, NONE);
+    cuGraphExecKernelNodeSetParams_v2(exec: Pointer, node: Pointer, p: Pointer) => known(GraphKind::Changed, exec, NONE);
+    cuGraphExecNodeSetParams(exec: Pointer, node: Pointer, p: Pointer) => known(GraphKind::Changed, exec, NONE);
+    cuGraphExecChildGraphNodeSetParams(exec: Pointer, node: Pointer, g: Pointer) => known(GraphKind::Changed, exec, NONE);
 
     // What changes the meaning of a handle.
     cuStreamDestroy_v2(s: Pointer) => What::DestroyStream(s as u64);

@@ -303,14 +303,16 @@ impl Interpreter {
         if thread.is_null() || !self.trusted(thread, writer) {
             return 0;
         }
-        let depth = self.walk(thread, &mut cache.now);
-        let mut stack = 0;
-        let mut level = 0;
-        // Outermost first: what is as it was at the last call has its number already.
-        while level < depth.min(cache.length) && cache.known[level].0 == cache.now[depth - 1 - level] {
-            stack = cache.known[level].1;
-            level += 1;
+        let (depth, changed) = self.walk(thread, &mut cache.now);
+        // Outermost first: what is as it was at the last call has its number already. At the same depth the walk itself
+        // has told; otherwise the frames lie at other places and are compared again.
+        let mut level = if depth == cache.length { depth - changed } else { 0 };
+        if depth != cache.length {
+            while level < depth.min(cache.length) && cache.known[level].0 == cache.now[depth - 1 - level] {
+                level += 1;
+            }
         }
+        let mut stack = level.checked_sub(1).map_or(0, |last| cache.known[last].1);
         while level < depth {
             let frame = cache.now[depth - 1 - level];
             let code = cache.code(frame, || self.intern(frame, writer));
@@ -365,10 +367,11 @@ impl Interpreter {
         }
     }
 
-    /// Fills `frames`, innermost first; how many there are.
-    fn walk(&self, thread: *const u8, frames: &mut [RawFrame]) -> usize {
+    /// Fills `frames`, innermost first: how many there are, and how many of these, from the innermost on, are not what was
+    /// at the same place in `frames` before.
+    fn walk(&self, thread: *const u8, frames: &mut [RawFrame]) -> (usize, usize) {
         let layout = &self.layout;
-        let mut count = 0;
+        let (mut count, mut changed) = (0, 0);
         let mut frame = self.innermost(thread, direct);
         while !frame.is_null() && count < frames.len() {
             // SAFETY: `frame` is a frame of this thread, and the offsets were checked for this interpreter.
@@ -378,14 +381,23 @@ impl Interpreter {
                 if own && code != 0 {
                     let offset = self.offset(frame, code);
                     let identity = self.identity(code as *const u8);
+<<<<<<< HEAD
                     frames[count] =
                         RawFrame { key: code, identity, offset: offset.clamp(0, i64::from(u32::MAX)) as u32 };
+=======
+                    let offset = offset.clamp(0, i64::from(u32::MAX)) as u32;
+                    let seen = RawFrame { key: code, identity, offset };
+                    if frames[count] != seen {
+                        frames[count] = seen;
+                        changed = count + 1;
+                    }
+>>>>>>> tracer
                     count += 1;
                 }
                 frame = word(frame.add(layout.frame_back)) as *const u8;
             }
         }
-        count
+        (count, changed)
     }
 
     /// The innermost frame, read with `read` (address to word).
@@ -420,6 +432,7 @@ impl Interpreter {
         let layout = &self.layout;
         // SAFETY: the caller's promise.
         unsafe {
+<<<<<<< HEAD
             let parts =
                 word(code.add(layout.code_file)) ^ u64::from(half(code.add(layout.code_first_line))).rotate_left(48);
             parts
@@ -428,10 +441,17 @@ impl Interpreter {
                     Some(version) => u64::from(half(code.add(version))).rotate_left(24),
                     None => self.contents(code),
                 }
+=======
+            // A version is given to one code object only; 0 says that the interpreter ran out of them.
+            match layout.code_version.map_or(0, |version| half(code.add(version))) {
+                0 => self.contents(code),
+                version => version.into(),
+            }
+>>>>>>> tracer
         }
     }
 
-    /// The same for versions that number no code objects. Strings and tables of a new one can lie where those of the old
+    /// The same where code objects are not numbered. Strings and tables of a new one can lie where those of the old
     /// one lay, so a part of what they hold counts as well: the ends, where made-up file names and tables differ.
     ///
     /// # Safety
@@ -455,6 +475,7 @@ impl Interpreter {
                 }
             }
             add(word(code.add(layout.code_name)));
+            add(half(code.add(layout.code_first_line)).into());
         }
         identity
     }
@@ -559,7 +580,7 @@ impl Interpreter {
             )
         };
         let mut frames = vec![RawFrame::default(); DEPTH];
-        let depth = self.walk(thread, &mut frames);
+        let (depth, _) = self.walk(thread, &mut frames);
         if depth < 2 {
             return None;
         }

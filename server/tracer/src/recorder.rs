@@ -74,6 +74,8 @@ pub enum What {
     DestroyStream(u64),
     /// A module goes: handles of its kernels may be given to others.
     Unload,
+    /// Work that is not written down.
+    Unseen,
     /// Only a sticky error is of interest.
     Watch,
 }
@@ -442,6 +444,7 @@ impl Recorder {
                 let (grid, block) = (pack_grid(x, y, z), pack_block(a, b, c));
                 writer.graph(GraphKind::AddedKernel, graph, 0, kernel, stack, grid, block);
             }
+            What::Unseen => writer.lose(),
             What::DestroyStream(handle) => writer.retire_stream(handle),
             What::Unload => {
                 self.generation.fetch_add(1, Relaxed);

@@ -7,6 +7,6 @@
         assert(bad != 2);                                           \
         p[bad == 1 ? (1ll << 40) : 0] = 1;                          \
     }
-KERNEL(alpha)
-KERNEL(beta)
-KERNEL(gamma)
+KERNEL(fuzz_first)
+KERNEL(fuzz_second)
+KERNEL(fuzz_third)

@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 
 here = pathlib.Path(__file__).parent
 cublame, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -19,7 +20,7 @@ at_once = int(sys.argv[4]) if len(sys.argv) > 4 else 8
 def program(random):
     """The text of a program, and the number of the line at fault."""
     streams, threads = random.randint(1, 3), random.randint(1, 3)
-    kernels = ["alpha", "beta", "gamma"][: random.randint(1, 3)]
+    kernels = ["fuzz_first", "fuzz_second", "fuzz_third"][: random.randint(1, 3)]
     bad = random.choice([1, 2])
 
     def statement():
@@ -49,6 +50,8 @@ def program(random):
 
 def run(number):
     text, line = program(random.Random(seed * 1_000_003 + number))
+    if time.monotonic() > limit:
+        return "not run", line, None, text
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "program.py")
         path.write_text(text)
@@ -69,6 +72,7 @@ def run(number):
 
 totals = {}
 wrong = []
+limit = time.monotonic() + float(os.environ.get("FUZZ_SECONDS", "inf"))
 with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
     for number, (outcome, line, verdict, text) in enumerate(pool.map(run, range(count))):
         totals[outcome] = totals.get(outcome, 0) + 1

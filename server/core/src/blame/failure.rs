@@ -4,7 +4,7 @@ use super::user_code::Spot;
 use crate::catalog::facts;
 use crate::catalog::facts::{Kind, Reporting, UNRECOGNISED};
 use crate::event::{self, What as EventWhat};
-use crate::evidence::{Evidence, ProcessEvents};
+use crate::evidence::{Evidence, ProcessEvents, TracedProcess};
 use crate::parse::{self, Chain, Findings, Level, Relation, Summary, What, cuda_error};
 use crate::run::Exit;
 use crate::source::Sources;
@@ -52,6 +52,8 @@ pub enum Told {
     Finalizer,
     /// A line, without a traceback.
     Line,
+    /// A GPU core dump, or an error that a call returned to the program and that the program did not print.
+    Driver,
     /// The stack of a process that died by a signal.
     Stack,
     /// A launcher's account of its children.
@@ -161,6 +163,10 @@ pub fn failures(evidence: &Evidence, findings: &Findings) -> Vec<Failure> {
         }
     }
     failures.sort_by_key(|failure| failure.restart);
+    // A dump ends the process before any exception, and a program may swallow an error: then only the driver tells.
+    if failures.iter().all(|failure| failure.weight() > 0) {
+        failures.extend(evidence.traced.iter().filter_map(of_traced));
+    }
     if failures.iter().all(|failure| failure.weight() == 3)
         && let Some(failure) = evidence.exit.and_then(of_exit)
     {
@@ -291,6 +297,18 @@ fn of_exit(exit: Exit) -> Option<Failure> {
     let mut failure = of_links(vec![Link::default()], Told::Exit);
     failure.kind = facts().kind(kind);
     Some(failure)
+}
+
+/// What the driver said of a process: in its core dump, or as the first error that any call returned.
+fn of_traced(process: &TracedProcess) -> Option<Failure> {
+    let kind = match process.cores.first() {
+        Some(core) => facts().kind(core.kind()),
+        None => facts().error_coded(process.journal.first_error.as_ref()?.code)?.kind,
+    };
+    let error = kind.errors.first()?;
+    let link = Link { message: format!("CUDA error: {}", error.text), ..Link::default() };
+    let named = Some(error.named(&error.name));
+    Some(Failure { kind, error: named, ..of_links(vec![link], Told::Driver) })
 }
 
 fn of_process(process: &ProcessEvents) -> Vec<Failure> {

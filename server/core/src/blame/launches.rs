@@ -3,6 +3,7 @@
 use super::Case;
 use super::place::Judgement;
 use super::user_code::Spot;
+use crate::catalog::facts::Reporting;
 use crate::evidence::TracedProcess;
 use crate::journal::{Candidate, Narrowed, Question, narrow, short};
 use crate::verdict::Certainty;
@@ -12,6 +13,11 @@ use crate::{Evidence, Sources};
 /// such journal, or it has no line of Python to offer: then the text has to do.
 pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement: &mut Judgement) -> bool {
     let Some(process) = failed_process(case, evidence) else { return false };
+    // A library's own error is an echo of a fault only if there was one.
+    let faulted = process.journal.first_error.is_some() || !process.cores.is_empty();
+    if case.root.kind.reporting == Reporting::Echo && !faulted {
+        return false;
+    }
     let kind = case.root.kind.id.as_str();
     let Narrowed { candidates, certainty, because, missing, .. } =
         narrow(&process.journal, &Question { kind, asserts: &case.asserts.lines, cores: &process.cores });
@@ -21,18 +27,30 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
     judgement
         .wanted
         .extend(candidates.iter().flat_map(|candidate| user_spots(candidate, sources)).map(|spot| spot.file));
+<<<<<<< HEAD
     let Some(spot) = user_spots(best, sources).pop() else {
+=======
+    let Some((spot, compiled)) = culprit(best, sources) else {
+>>>>>>> tracer
         let key = if best.frames.is_empty() { "journal-no-frames" } else { "journal-no-user-frame" };
         judgement.because.push((key, vec![("kernel", short(best.kernel.as_deref().unwrap_or_default()))]));
         return false;
     };
     judgement.place = Some(spot.place(sources));
     judgement.certainty = certainty.unwrap_or(Certainty::Likely);
+    if let Some(function) = compiled {
+        judgement.because.push(("journal-compiled", vec![("function", function)]));
+        judgement.certainty = judgement.certainty.max(Certainty::Likely);
+    }
     judgement.trusted = false;
     judgement.frames = Some(best.frames.iter().filter_map(Spot::of_journal).map(|spot| spot.frame(sources)).collect());
     judgement.candidates = candidates[1..]
         .iter()
+<<<<<<< HEAD
         .filter_map(|candidate| Some(user_spots(candidate, sources).pop()?.place(sources)))
+=======
+        .filter_map(|candidate| Some(culprit(candidate, sources)?.0.place(sources)))
+>>>>>>> tracer
         .filter(|place| {
             judgement.place.as_ref().is_none_or(|best| (&best.file, best.line) != (&place.file, place.line))
         })
@@ -60,6 +78,26 @@ fn failed_process<'a>(case: &Case, evidence: &'a Evidence) -> Option<&'a TracedP
         let error = journal.first_error.as_ref().map_or(u64::MAX, |error| error.time);
         error.saturating_sub(journal.monotonic).saturating_add(journal.realtime)
     })
+}
+
+/// The innermost frame of the user's that has lines of its own, and the name of a compiled function inside it.
+///
+/// torch.compile replaces a function's code: while the new code runs its frame stands at the function's first line, or has
+/// a name of Dynamo's own, and says nothing of the expression that was at fault.
+fn culprit(candidate: &Candidate, sources: &Sources) -> Option<(Spot, Option<String>)> {
+    let mut compiled = None;
+    for (index, frame) in candidate.frames.iter().enumerate().rev() {
+        let Some(spot) = Spot::of_journal(frame).filter(|spot| spot.is_user(sources)) else { continue };
+        let caller = index.checked_sub(1).and_then(|outer| candidate.frames.get(outer));
+        let by_dynamo = caller.is_some_and(|caller| caller.file.contains("/torch/_dynamo/"));
+        let at_its_beginning = frame.location.is_some_and(|location| location.line == frame.first_line);
+        if frame.function.starts_with("torch_dynamo_resume_in") || (by_dynamo && at_its_beginning) {
+            compiled = Some(frame.function.clone());
+            continue;
+        }
+        return Some((spot, compiled));
+    }
+    None
 }
 
 fn user_spots(candidate: &Candidate, sources: &Sources) -> Vec<Spot> {

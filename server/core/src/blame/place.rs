@@ -305,7 +305,7 @@ fn say_the_rest(
     if case.root.survived {
         judgement.because.push(("survived", vec![]));
     }
-    if reported.is_none() {
+    if reported.is_none() && judgement.place.is_none() {
         judgement.missing.push(("missing-user-frame", vec![]));
     }
     if evidence.run.is_some() && evidence.processes.is_empty() {

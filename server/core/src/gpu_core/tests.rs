@@ -39,7 +39,7 @@ fn an_assertion_names_the_threads() {
     let core = read(&sample("gather_oob")).unwrap();
     let grid = core.faulted().unwrap();
     assert!(grid.kernel.as_deref().unwrap().contains("_scatter_gather_elementwise_kernel"), "{:?}", grid.kernel);
-    assert_eq!((grid.id, grid.grid, grid.block), (3, [32, 1, 1], [128, 1, 1]));
+    assert_eq!((grid.id, grid.grid, grid.block), (3, [1, 1, 1], [128, 1, 1]));
     let fault = &grid.faults[0];
     assert_eq!((fault.exception.kind(), fault.block, fault.thread), ("device-assert", [0; 3], Some([0; 3])));
     // The wheel was built without line information.

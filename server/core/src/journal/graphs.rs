@@ -44,6 +44,9 @@ impl<'a> Graphs<'a> {
     pub fn nodes(&self, made: usize) -> Nodes<'a> {
         let mut nodes = Nodes { rows: Vec::new(), complete: true };
         if let Some(row) = self.rows.get(made) {
+            // A node that was changed may run another kernel than the one that was seen.
+            let changed = |other: &GraphRow| other.kind == GraphKind::Changed && [0, row.second].contains(&other.first);
+            nodes.complete = !self.rows.iter().any(changed);
             self.collect(row.first, made, DEPTH, &mut nodes);
         }
         nodes

@@ -349,7 +349,7 @@ fn the_core_dump_chooses_among_unfinished_launches() {
         ..Grid::default()
     };
     let ask = |grid: Grid| {
-        let cores = [GpuCore { grids: vec![grid], driver: None }];
+        let cores = [GpuCore { grids: vec![grid], ..GpuCore::default() }];
         told(&story, &Question { kind: "illegal-address", cores: &cores, ..Question::default() })
     };
     assert_eq!(ask(grid.clone()), (vec![2], Some(Certainty::Exact)));
@@ -369,7 +369,7 @@ fn of_equal_launches_the_nearest_number_is_likely() {
     let function = story.journal().kernel(1).unwrap().handle;
     let faults = vec![Fault { exception: Exception(14), ..Fault::default() }];
     let grid = Grid { id: 2, function, grid: [4, 1, 1], block: [64, 1, 1], host_thread: 77, faults, ..Grid::default() };
-    let cores = [GpuCore { grids: vec![grid], driver: None }];
+    let cores = [GpuCore { grids: vec![grid], ..GpuCore::default() }];
     let question = Question { kind: "illegal-address", cores: &cores, ..Question::default() };
     assert_eq!(told(&story, &question), (vec![2, 1, 3], Some(Certainty::Likely)));
 }

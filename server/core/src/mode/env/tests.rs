@@ -25,16 +25,21 @@ fn names(mode: Mode, os: Os, machine: &Machine) -> Vec<&'static str> {
 
 #[test]
 fn each_mode_has_its_variables() {
-    let hook = ["CUBLAME_RUN", "PYTHONPATH"];
+    let hook = ["CUBLAME_RUN", "PYTHONPATH", "PYTEST_PLUGINS"];
     let with = |first: &[&'static str], last: &[&'static str]| [first, &hook, last].concat();
     let linux = |mode| names(mode, Os::Linux, &machine());
     assert_eq!(linux(Mode::Off), with(&["CUBLAME_MODE"], &[]));
     assert_eq!(linux(Mode::Blocking), with(&["CUBLAME_MODE", "CUDA_LAUNCH_BLOCKING"], &[]));
-    assert_eq!(linux(Mode::Trace), with(&["CUBLAME_MODE"], &["LD_PRELOAD"]));
+    assert_eq!(linux(Mode::Trace), with(&["CUBLAME_MODE"], &["CUBLAME_JOURNAL", "LD_PRELOAD"]));
     assert_eq!(linux(Mode::Guard), with(&["CUBLAME_MODE"], &[]));
     assert_eq!(linux(Mode::Sanitize), with(&["CUBLAME_MODE"], &["PYTORCH_NO_CUDA_MEMORY_CACHING"]));
-    let dump =
-        ["LD_PRELOAD", "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "CUDA_COREDUMP_FILE", "CUDA_COREDUMP_GENERATION_FLAGS"];
+    let dump = [
+        "CUBLAME_JOURNAL",
+        "LD_PRELOAD",
+        "CUDA_ENABLE_COREDUMP_ON_EXCEPTION",
+        "CUDA_COREDUMP_FILE",
+        "CUDA_COREDUMP_GENERATION_FLAGS",
+    ];
     assert_eq!(linux(Mode::Core), with(&["CUBLAME_MODE"], &dump));
 }
 
@@ -122,8 +127,19 @@ fn a_path_that_the_list_cannot_hold_is_left_out_and_said() {
     };
     let block = env_block(Mode::Trace, Os::Linux, &odd, &BTreeMap::new());
     assert_eq!(block.get("PYTHONPATH"), None);
+    assert_eq!(block.get("PYTEST_PLUGINS"), None);
     assert_eq!(block.get("LD_PRELOAD"), None);
     assert_eq!(block.left_out.iter().map(|left_out| left_out.name).collect::<Vec<_>>(), ["PYTHONPATH", "LD_PRELOAD"]);
+}
+
+#[test]
+fn pytest_plugins_are_extended_once() {
+    let check = |theirs: &str, expected: &str| {
+        assert_eq!(value(Mode::Off, &[("PYTEST_PLUGINS", theirs)], "PYTEST_PLUGINS").as_deref(), Some(expected));
+    };
+    check("", "_cublame_hook");
+    check("a, b", "a,b,_cublame_hook");
+    check("_cublame_hook,a,", "_cublame_hook,a");
 }
 
 #[test]
@@ -163,6 +179,7 @@ fn twice_is_once() {
         let mut environment = current(&[
             ("PYTHONPATH", "src:"),
             ("LD_PRELOAD", "liba.so"),
+            ("PYTEST_PLUGINS", "a"),
             ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
             ("CUDA_LAUNCH_BLOCKING", "1"),
         ]);
