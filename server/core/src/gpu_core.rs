@@ -119,9 +119,6 @@ pub fn read(bytes: &[u8]) -> Result<GpuCore, String> {
         .next()
         .and_then(|table| table.rows().next())
         .and_then(|row| Some(format!("{}.{}", row.u32(8)?, row.u32(12)?)));
-<<<<<<< HEAD
-    Ok(GpuCore { grids, driver })
-=======
     Ok(GpuCore { grids, exceptions: exceptions(&elf), driver })
 }
 
@@ -129,7 +126,6 @@ pub fn read(bytes: &[u8]) -> Result<GpuCore, String> {
 fn exceptions(elf: &Elf<'_>) -> Vec<Exception> {
     let all = elf.of_kind(kind::SMS).flat_map(Section::rows).filter_map(|sm| sm.u32(8)).filter(|code| *code != 0);
     all.collect::<BTreeSet<u32>>().into_iter().map(Exception).collect()
->>>>>>> tracer
 }
 
 impl GpuCore {

@@ -14,11 +14,7 @@ use cublame_core::config::launchers::not_carried;
 use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block, prefix};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
-<<<<<<< HEAD
 use crate::os::{processes, signals};
-=======
-use crate::os::processes;
->>>>>>> tracer
 use crate::render::terminal;
 use crate::session::folder::RunFolder;
 use crate::session::journals::Journals;
@@ -111,7 +107,6 @@ fn exit_code(exit: Exit) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(OWN_FAILURE)
 }
 
-<<<<<<< HEAD
 /// The command behind the mode's own, which is looked for where NVIDIA's installers put it as well as on PATH.
 fn with_prefix(mode: Mode, command: &[OsString]) -> Vec<OsString> {
     let mut prefix: Vec<OsString> = prefix(mode).into_iter().map(OsString::from).collect();
@@ -127,18 +122,11 @@ fn with_prefix(mode: Mode, command: &[OsString]) -> Vec<OsString> {
     prefix
 }
 
-/// The memory that a traced child writes its launches into.
-fn prepare_journals(folder: Option<&RunFolder>, notes: &mut Vec<String>) -> Option<Journals> {
-    let prepared =
-        folder.map_or(Ok(()), |folder| journals::make_folders(folder.path())).and_then(|()| Journals::prepare());
-    prepared.map_err(|failure| notes.push(format!("there is no memory for the launch journal: {failure}"))).ok()
-=======
 /// The memory that a traced child writes its launches into, and in mode core the folder of the driver's dumps.
 fn prepare_journals(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<String>) -> Option<Journals> {
     let dumps = folder.filter(|_| mode == Mode::Core).map(|folder| journals::make_folder(folder.path(), CORES));
     let prepared = dumps.unwrap_or(Ok(())).and_then(|()| Journals::prepare());
     prepared.map_err(|failure| notes.push(format!("launches are not traced: no memory for them ({failure})"))).ok()
->>>>>>> tracer
 }
 
 /// What the child's environment gets beside what this process has. `journal` is where its launches go.

@@ -66,15 +66,7 @@ pub fn make_folder(run: &Path, name: &str) -> io::Result<()> {
 }
 
 fn create() -> io::Result<File> {
-<<<<<<< HEAD
-    let file =
-        File::from(rustix::fs::memfd_create("cublame-journal", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
-    file.set_len(Shape::DEFAULT.bytes() as u64)?;
-    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-    Ok(file)
-=======
     memory::sealed("cublame-journal", Shape::DEFAULT.bytes() as u64)
->>>>>>> tracer
 }
 
 /// The process that claimed it; 0 for none.

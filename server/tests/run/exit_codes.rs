@@ -101,14 +101,12 @@ fn the_mode_is_an_environment() {
     let output = project.command(CUBLAME).args(["run", "--", "printenv", "CUDA_LAUNCH_BLOCKING"]).output().unwrap();
     assert_eq!((stdout(&output), stderr(&output)), ("1\n".to_owned(), String::new()));
 
-<<<<<<< HEAD
     fs::write(project.path().join(".cublame/mode"), "fast\n").unwrap();
     let mut command = project.command(CUBLAME);
     let output = command.env("CUBLAME_MODE", "off").args(["run", "--", "printenv", "CUBLAME_MODE"]).output().unwrap();
     assert_eq!((stdout(&output), stderr(&output)), ("off\n".to_owned(), String::new()));
     let output = project.command(CUBLAME).args(["run", "--", "true"]).output().unwrap();
     assert_eq!(stderr(&output).matches("`fast` is not a mode").count(), 1, "{}", stderr(&output));
-=======
     fs::write(project.path().join(".cublame/mode"), "trace\n").unwrap();
     let output = project.command(CUBLAME).args(["run", "--", "printenv", "CUBLAME_MODE"]).output().unwrap();
     assert_eq!((stdout(&output), stderr(&output)), ("trace\n".to_owned(), String::new()));
@@ -117,7 +115,6 @@ fn the_mode_is_an_environment() {
     let output = project.command(CUBLAME).args(["run", "--", "printenv", "CUBLAME_MODE"]).output().unwrap();
     assert_eq!(stdout(&output), "off\n");
     assert_eq!(stderr(&output).matches("mode guard").count(), 1, "{}", stderr(&output));
->>>>>>> tracer
 }
 
 #[test]

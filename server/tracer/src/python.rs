@@ -381,17 +381,12 @@ impl Interpreter {
                 if own && code != 0 {
                     let offset = self.offset(frame, code);
                     let identity = self.identity(code as *const u8);
-<<<<<<< HEAD
-                    frames[count] =
-                        RawFrame { key: code, identity, offset: offset.clamp(0, i64::from(u32::MAX)) as u32 };
-=======
                     let offset = offset.clamp(0, i64::from(u32::MAX)) as u32;
                     let seen = RawFrame { key: code, identity, offset };
                     if frames[count] != seen {
                         frames[count] = seen;
                         changed = count + 1;
                     }
->>>>>>> tracer
                     count += 1;
                 }
                 frame = word(frame.add(layout.frame_back)) as *const u8;
@@ -432,22 +427,11 @@ impl Interpreter {
         let layout = &self.layout;
         // SAFETY: the caller's promise.
         unsafe {
-<<<<<<< HEAD
-            let parts =
-                word(code.add(layout.code_file)) ^ u64::from(half(code.add(layout.code_first_line))).rotate_left(48);
-            parts
-                ^ match layout.code_version {
-                    // Given to one code object only, so the rest is for the case that the interpreter ran out of them.
-                    Some(version) => u64::from(half(code.add(version))).rotate_left(24),
-                    None => self.contents(code),
-                }
-=======
             // A version is given to one code object only; 0 says that the interpreter ran out of them.
             match layout.code_version.map_or(0, |version| half(code.add(version))) {
                 0 => self.contents(code),
                 version => version.into(),
             }
->>>>>>> tracer
         }
     }
 

@@ -27,11 +27,7 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
     judgement
         .wanted
         .extend(candidates.iter().flat_map(|candidate| user_spots(candidate, sources)).map(|spot| spot.file));
-<<<<<<< HEAD
-    let Some(spot) = user_spots(best, sources).pop() else {
-=======
     let Some((spot, compiled)) = culprit(best, sources) else {
->>>>>>> tracer
         let key = if best.frames.is_empty() { "journal-no-frames" } else { "journal-no-user-frame" };
         judgement.because.push((key, vec![("kernel", short(best.kernel.as_deref().unwrap_or_default()))]));
         return false;
@@ -46,11 +42,7 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
     judgement.frames = Some(best.frames.iter().filter_map(Spot::of_journal).map(|spot| spot.frame(sources)).collect());
     judgement.candidates = candidates[1..]
         .iter()
-<<<<<<< HEAD
-        .filter_map(|candidate| Some(user_spots(candidate, sources).pop()?.place(sources)))
-=======
         .filter_map(|candidate| Some(culprit(candidate, sources)?.0.place(sources)))
->>>>>>> tracer
         .filter(|place| {
             judgement.place.as_ref().is_none_or(|best| (&best.file, best.line) != (&place.file, place.line))
         })
