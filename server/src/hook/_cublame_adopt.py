@@ -107,7 +107,8 @@ def describe(run, cwd, argv, started):
         "host": os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", ""),
         "runner": None,
         "child": {"pid": os.getpid(), "start": start_time()},
-        "blocking": False,
+        # Both come from the mode's env block, which an editor or a profile put in force before the interpreter started.
+        "blocking": mode == "blocking" and blocking == "1",
         "env": {} if blocking is None else {"CUDA_LAUNCH_BLOCKING": blocking},
     }
 
