@@ -50,7 +50,7 @@ export class Modes implements vscode.Disposable {
 
   /** The server writes the file. */
   async write(folder: vscode.WorkspaceFolder, mode: Mode): Promise<void> {
-    await vscode.commands.executeCommand('cublame.setMode', { mode, folder: folder.uri.toString() });
+    await vscode.commands.executeCommand('cublame.setMode', { mode, folder: folder.uri.toString(), quiet: true });
     this.ofFiles.set(folder.uri.toString(), mode);
     this.changed.fire();
   }
@@ -76,7 +76,7 @@ export function statusBar(modes: Modes, server: Server): vscode.Disposable {
       item.text = `$(${text.icon}) ${vscode.l10n.t('CUDA: {0}', vscode.l10n.t(text.name))}`;
       const tooltip = new vscode.MarkdownString();
       tooltip.appendMarkdown(`**${vscode.l10n.t('How CUDA failures are found')}**\n\n`);
-      tooltip.appendText(`${vscode.l10n.t(text.benefit)}\n${vscode.l10n.t(text.cost)}`);
+      tooltip.appendText(`${vscode.l10n.t(text.benefit)}\n\n${vscode.l10n.t('Cost: {0}', vscode.l10n.t(text.cost))}`);
       item.tooltip = tooltip;
       item.command = 'cublame.selectMode';
     }
@@ -97,8 +97,8 @@ export async function pickMode(title: string, active: Mode | undefined): Promise
     return {
       mode,
       label: `$(${text.icon}) ${vscode.l10n.t(text.name)}`,
-      description: mode === active ? vscode.l10n.t('active') : mode,
-      detail: `${vscode.l10n.t(text.benefit)} ${vscode.l10n.t(text.cost)}`,
+      description: [...(mode === active ? [vscode.l10n.t('active')] : []), vscode.l10n.t(text.cost)].join(', '),
+      detail: vscode.l10n.t(text.benefit),
     };
   });
   const chosen = await vscode.window.showQuickPick(items, { title, matchOnDetail: true, placeHolder: vscode.l10n.t('What it gives, and what it costs') });

@@ -42,7 +42,7 @@ function workspace(name) {
 
 /** A failure that is on disk before the window opens. */
 function fail(folder) {
-  const environment = { ...editor.env, PYTHONPATH: recorded.RECORDED_TORCH };
+  const environment = { ...editor.env, PYTHONPATH: recorded.RECORDED_TORCH, RECORDED: recorded.RECORDED_LOGS };
   try {
     execFileSync(cublame, ['run', '--mode', 'off', '--', 'python3', path.join(folder, 'embedding_oob.py')], { cwd: folder, env: environment, stdio: 'ignore' });
   } catch {

@@ -97,6 +97,8 @@ export async function run(): Promise<void> {
     });
     const ended = await eventually('the run of the debug session', () => api.runs().find((it) => it.watch === 'adopted' && it.state === 'failed' && it.entry !== null));
     assert.equal(ended.mode, 'blocking');
+    // It can be run again as it is: the debugger's own words are left out.
+    assert.deepEqual(ended.argv.slice(1), [recorded]);
     assert.equal(ended.verdicts[0]?.certainty, 'exact');
     const proved = await diagnostic(recorded, (it) => it.message.includes('Exact'));
     assert.equal(proved.range.start.line, faultLine(recorded));

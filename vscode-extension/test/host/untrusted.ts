@@ -20,5 +20,13 @@ export async function run(): Promise<void> {
     const found = await diagnostic(inWorkspace('embedding_oob.py'));
     assert.equal(found.range.start.line, faultLine(inWorkspace('embedding_oob.py')));
   });
+  await check('a program of the workspace is not run, whoever asks', async () => {
+    const uri = vscode.Uri.file(inWorkspace('variables.py')).toString();
+    assert.equal(await vscode.commands.executeCommand('cublame.run', { uri }), null);
+    const [failed] = (await ready()).runs();
+    assert.equal(await vscode.commands.executeCommand('cublame.rerun', { run: failed?.id }), null);
+    assert.equal(fs.existsSync(inWorkspace('variables.json')), false);
+    assert.equal(fs.existsSync(inWorkspace('planted-was-run')), false);
+  });
   finish();
 }
