@@ -83,6 +83,10 @@ try {
 
   if (!wanted || wanted.includes('pages')) await pages({ editor, browser, out, line, folder: workspace('train'), fail });
 
+  if (process.env.SCREENSHOTS === 'update') {
+    for (const name of ['live', 'mode', 'runs']) fs.copyFileSync(path.join(out, `${name}.png`), path.join(here, '..', 'media', 'screenshots', `${name}.png`));
+  }
+
   editor.install(universal);
   await suite('without', workspace('without'), 60);
 } catch (failure) {

@@ -3,7 +3,8 @@
 #
 # What it needs is installed into $CUBLAME_TEST_CACHE, else ~/.cache/cublame-tests: Node 24, code-server, playwright-core,
 # debugpy (all from npm and PyPI, nothing is compiled), and Chromium from apt where it is missing.
-# Screenshots and logs are left in vscode-extension/test/out. SUITES=trusted,pages runs some suites only.
+# Screenshots and logs are left in vscode-extension/test/out. SUITES=trusted,pages runs some suites only;
+# SCREENSHOTS=update takes those of the README anew.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cublame=$(realpath "$1")

@@ -68,6 +68,19 @@ export function isMode(word: unknown): word is Mode {
   return typeof word === 'string' && (MODES as readonly string[]).includes(word);
 }
 
+/** A folder and all above it, nearest first. */
+export function ancestors(folder: string): string[] {
+  const found = [folder];
+  for (;;) {
+    const last = found.at(-1) ?? '';
+    const cut = Math.max(last.lastIndexOf('/'), last.lastIndexOf('\\'));
+    // The root keeps its separator: `/`, `C:\`.
+    const parent = cut < 0 ? last : last.slice(0, cut === last.search(/[\\/]/) ? cut + 1 : cut);
+    if (parent === last) return found;
+    found.push(parent);
+  }
+}
+
 /** The first word of a `.cublame/mode` file, if it is a mode. */
 export function modeOfFile(text: string): Mode | undefined {
   const word = text.trim().split(/\s+/, 1)[0];
