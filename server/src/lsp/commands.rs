@@ -190,7 +190,11 @@ mod tests {
         check("cublame.stop", json!([{ "run": "r" }]), Ok(Order::Stop { run: Some(run()) }));
         check("cublame.dismiss", json!(["r"]), Err("cublame.dismiss"));
         check("cublame.clear", json!([]), Ok(Order::Clear));
-        check("cublame.setMode", json!([{ "mode": "trace" }]), Ok(Order::SetMode { mode: Mode::Trace, folder: None, quiet: false }));
+        check(
+            "cublame.setMode",
+            json!([{ "mode": "trace" }]),
+            Ok(Order::SetMode { mode: Mode::Trace, folder: None, quiet: false }),
+        );
         let program = PathBuf::from("/home/dev/proj/train.py");
         let order = Order::Run { program, arguments: vec!["--fast".to_owned()], mode: None };
         check("cublame.run", json!([{ "uri": "file:///home/dev/proj/train.py", "arguments": ["--fast"] }]), Ok(order));
