@@ -93,6 +93,23 @@ export async function pages({ editor, browser, out, line, folder }) {
     await shot('runs');
   });
 
+  await check('a debug session that saw the exception alone says so, and offers a task that sees more', async () => {
+    fs.writeFileSync(path.join(folder, '.cublame', 'mode'), 'off\n');
+    await statusText('CUDA: off');
+    await page.keyboard.press('F5');
+    const stopped = page.locator('.debug-toolbar');
+    await page.waitForSelector('.monaco-editor .exception-widget', { timeout: 30000 });
+    await page.keyboard.press('F5');
+    await stopped.waitFor({ state: 'hidden', timeout: 30000 });
+    const notice = page.locator('.notification-list-item', { hasText: 'Only the exception of this debug session was seen' }).first();
+    await notice.waitFor({ timeout: 30000 });
+    await shot('missing');
+    await notice.locator('.monaco-button', { hasText: 'Run Again as a Task' }).click();
+    await page.waitForFunction(() => document.querySelectorAll('.pane-body .monaco-list-row[aria-level="1"]').length === 3, null, { timeout: 30000 });
+    const tasked = fs.readdirSync(path.join(folder, '.cublame', 'runs')).sort().at(-1);
+    assert.equal(JSON.parse(fs.readFileSync(path.join(folder, '.cublame', 'runs', tasked, 'run.json'), 'utf8')).watch, 'supervised');
+  });
+
   await check('the walkthrough opens', async () => {
     await command('Welcome: Open Walkthrough...');
     await page.keyboard.type('Find the Line');
