@@ -7,6 +7,7 @@ await build({
   bundle: true,
   platform: 'node',
   format: 'cjs',
+  mainFields: ['module', 'main'],
   target: 'node20',
   external: ['vscode'],
   minify: !process.argv.includes('--development'),

@@ -28,4 +28,4 @@ if (!universal) {
 const run = (script, ...words) => execFileSync(process.execPath, [script, ...words], { cwd: here, stdio: 'inherit' });
 run('scripts/build.mjs');
 const vsce = path.join(here, 'node_modules', '@vscode', 'vsce', 'vsce');
-run(vsce, 'package', '--no-dependencies', '--no-rewrite-relative-links', '--out', out, ...(universal ? [] : ['--target', target]));
+run(vsce, 'package', '--no-dependencies', '--out', out, ...(universal ? [] : ['--target', target]));

@@ -17,7 +17,7 @@ export class Gutter implements vscode.Disposable {
     const type = (certainty: Certainty): vscode.TextEditorDecorationType =>
       vscode.window.createTextEditorDecorationType({
         gutterIconPath: vscode.Uri.joinPath(context.extensionUri, 'media', 'gutter', `${certainty}.svg`),
-        gutterIconSize: '70%',
+        gutterIconSize: '85%',
         overviewRulerLane: vscode.OverviewRulerLane.Left,
         overviewRulerColor: new vscode.ThemeColor('editorError.foreground'),
       });

@@ -7,6 +7,9 @@ import type { Gutter } from './gutter.ts';
 import { interpreterOf } from './interpreter.ts';
 import type { Modes } from './modes.ts';
 
+/** The commands that run something of the workspace. Code lenses and quick fixes call them too, past every menu's condition. */
+const RUNS_SOMETHING: readonly string[] = ['cublame.run', 'cublame.rerun', 'cublame.debug', 'cublame.repro', 'cublame.configure'];
+
 export function middleware(modes: Modes, gutter: Gutter): Middleware {
   return {
     handleDiagnostics: (uri, diagnostics, next) => {
@@ -14,6 +17,10 @@ export function middleware(modes: Modes, gutter: Gutter): Middleware {
       gutter.diagnosed(uri, diagnostics);
     },
     executeCommand: async (command, args: unknown[], next) => {
+      if (!vscode.workspace.isTrusted && RUNS_SOMETHING.includes(command)) {
+        void vscode.window.showInformationMessage(vscode.l10n.t('Trust this workspace to run its programs.'));
+        return null;
+      }
       const answer: unknown = await next(command, command === 'cublame.run' ? withMode(args, modes) : args);
       if (command === 'cublame.copyReport' && typeof answer === 'string') {
         await vscode.env.clipboard.writeText(answer);

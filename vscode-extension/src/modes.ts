@@ -1,12 +1,15 @@
 // The mode of each workspace folder: read from `.cublame/mode`, shown in the status bar, switched by a quick pick.
 
+import { access, readFile } from 'node:fs/promises';
+import * as path from 'node:path';
 import * as vscode from 'vscode';
 
-import { DEFAULT_MODE, isMode, MODE_TEXTS, modeOfFile, MODES, type Mode } from './pure/modes.ts';
+import { ancestors, DEFAULT_MODE, isMode, MODE_TEXTS, modeOfFile, MODES, type Mode } from './pure/modes.ts';
 import type { Server } from './server.ts';
 
 export class Modes implements vscode.Disposable {
   private readonly ofFiles = new Map<string, Mode>();
+  private readonly watched = new Set<string>();
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChange = this.changed.event;
   private readonly disposables: { dispose(): unknown }[] = [this.changed];
@@ -41,7 +44,9 @@ export class Modes implements vscode.Disposable {
 
   async read(): Promise<void> {
     for (const folder of vscode.workspace.workspaceFolders ?? []) {
-      const mode = await modeWritten(folder);
+      const project = await projectFolder(folder);
+      const mode = project === undefined ? undefined : await modeWritten(project);
+      if (project !== undefined && !project.startsWith(folder.uri.fsPath)) this.watch(project);
       if (mode === undefined) this.ofFiles.delete(folder.uri.toString());
       else this.ofFiles.set(folder.uri.toString(), mode);
     }
@@ -50,13 +55,22 @@ export class Modes implements vscode.Disposable {
 
   /** The server writes the file. */
   async write(folder: vscode.WorkspaceFolder, mode: Mode): Promise<void> {
-    await vscode.commands.executeCommand('cublame.setMode', { mode, folder: folder.uri.toString() });
+    await vscode.commands.executeCommand('cublame.setMode', { mode, folder: folder.uri.toString(), quiet: true });
     this.ofFiles.set(folder.uri.toString(), mode);
     this.changed.fire();
   }
 
   dispose(): void {
     for (const disposable of this.disposables) disposable.dispose();
+  }
+
+  /** The workspace's own watcher sees nothing above the workspace. */
+  private watch(project: string): void {
+    if (this.watched.has(project)) return;
+    this.watched.add(project);
+    const watcher = vscode.workspace.createFileSystemWatcher(new vscode.RelativePattern(vscode.Uri.file(project), 'mode'));
+    const look = (): void => void this.read();
+    this.disposables.push(watcher, watcher.onDidChange(look), watcher.onDidCreate(look), watcher.onDidDelete(look));
   }
 }
 
@@ -76,7 +90,7 @@ export function statusBar(modes: Modes, server: Server): vscode.Disposable {
       item.text = `$(${text.icon}) ${vscode.l10n.t('CUDA: {0}', vscode.l10n.t(text.name))}`;
       const tooltip = new vscode.MarkdownString();
       tooltip.appendMarkdown(`**${vscode.l10n.t('How CUDA failures are found')}**\n\n`);
-      tooltip.appendText(`${vscode.l10n.t(text.benefit)}\n${vscode.l10n.t(text.cost)}`);
+      tooltip.appendText(`${vscode.l10n.t(text.benefit)}\n\n${vscode.l10n.t('Cost: {0}', vscode.l10n.t(text.cost))}`);
       item.tooltip = tooltip;
       item.command = 'cublame.selectMode';
     }
@@ -97,8 +111,8 @@ export async function pickMode(title: string, active: Mode | undefined): Promise
     return {
       mode,
       label: `$(${text.icon}) ${vscode.l10n.t(text.name)}`,
-      description: mode === active ? vscode.l10n.t('active') : mode,
-      detail: `${vscode.l10n.t(text.benefit)} ${vscode.l10n.t(text.cost)}`,
+      description: [...(mode === active ? [vscode.l10n.t('active')] : []), vscode.l10n.t(text.cost)].join(', '),
+      detail: vscode.l10n.t(text.benefit),
     };
   });
   const chosen = await vscode.window.showQuickPick(items, { title, matchOnDetail: true, placeHolder: vscode.l10n.t('What it gives, and what it costs') });
@@ -123,10 +137,25 @@ export function currentFolder(): vscode.WorkspaceFolder | undefined {
   return (document && vscode.workspace.getWorkspaceFolder(document.uri)) ?? vscode.workspace.workspaceFolders?.[0];
 }
 
-async function modeWritten(folder: vscode.WorkspaceFolder): Promise<Mode | undefined> {
+/** Where the runs and the mode of a folder are kept, by the rules of server/src/session/place.rs; undefined where nothing is yet. */
+async function projectFolder(folder: vscode.WorkspaceFolder): Promise<string | undefined> {
+  const chosen = process.env['CUBLAME_DIR'];
+  if (chosen !== undefined && chosen !== '') return path.resolve(folder.uri.fsPath, chosen);
+  for (const ancestor of ancestors(folder.uri.fsPath)) {
+    const candidate = path.join(ancestor, '.cublame');
+    try {
+      await access(candidate);
+      return candidate;
+    } catch {
+      // Then one above it.
+    }
+  }
+  return undefined;
+}
+
+async function modeWritten(project: string): Promise<Mode | undefined> {
   try {
-    const bytes = await vscode.workspace.fs.readFile(vscode.Uri.joinPath(folder.uri, '.cublame', 'mode'));
-    return modeOfFile(Buffer.from(bytes.slice(0, 4096)).toString('utf8'));
+    return modeOfFile((await readFile(path.join(project, 'mode'), 'utf8')).slice(0, 4096));
   } catch {
     // Nobody has chosen one.
     return undefined;

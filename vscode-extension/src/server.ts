@@ -3,15 +3,7 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import * as vscode from 'vscode';
-import {
-  CloseAction,
-  ErrorAction,
-  LanguageClient,
-  State,
-  type CloseHandlerResult,
-  type LanguageClientOptions,
-  type Middleware,
-} from 'vscode-languageclient/node';
+import type { CloseHandlerResult, LanguageClient, LanguageClientOptions, Middleware } from 'vscode-languageclient/node';
 
 import { candidates, judge, type Answer, type Candidate } from './pure/locate.ts';
 import { REPORT, RUN_IN_TERMINAL, RUNS, type ReportParams, type RunInTerminalParams, type RunsParams } from './pure/protocol.ts';
@@ -41,6 +33,7 @@ export interface Found {
 /** One server at a time. Starting again is stopping and finding anew. */
 export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
+  private answers = false;
   private process: ChildProcess | undefined;
   private starting: Promise<void> = Promise.resolve();
   private ends: number[] = [];
@@ -58,7 +51,7 @@ export class Server implements vscode.Disposable {
   ) {}
 
   get running(): boolean {
-    return this.client?.state === State.Running;
+    return this.answers;
   }
 
   get pid(): number | undefined {
@@ -94,6 +87,8 @@ export class Server implements vscode.Disposable {
       return;
     }
     const { path } = this.found;
+    // The library is half a megabyte, which an activation has no time to load.
+    const library = await import('vscode-languageclient/node');
     const serverOptions = (): Promise<ChildProcess> => {
       // The working directory decides nothing for the server; the user's home is there for every workspace.
       const child = spawn(path, ['lsp'], { stdio: 'pipe' });
@@ -103,7 +98,7 @@ export class Server implements vscode.Disposable {
       this.process = child;
       return Promise.resolve(child);
     };
-    const client = new LanguageClient('cublame', 'cublame', serverOptions, this.clientOptions());
+    const client = new library.LanguageClient('cublame', 'cublame', serverOptions, this.clientOptions(library));
     client.onNotification(RUNS, (params: RunsParams) => {
       this.surface.requests.runs(params);
     });
@@ -113,7 +108,8 @@ export class Server implements vscode.Disposable {
     client.onNotification(REPORT, (params: ReportParams) => {
       this.surface.requests.report(params);
     });
-    client.onDidChangeState(() => {
+    client.onDidChangeState(({ newState }) => {
+      this.answers = newState === library.State.Running;
       this.changed.fire();
     });
     this.client = client;
@@ -123,6 +119,7 @@ export class Server implements vscode.Disposable {
   private async stop(): Promise<void> {
     const { client } = this;
     this.client = undefined;
+    this.answers = false;
     if (client === undefined) return;
     try {
       await client.dispose(2000);
@@ -133,7 +130,7 @@ export class Server implements vscode.Disposable {
     this.surface.requests.runs({ runs: [] });
   }
 
-  private clientOptions(): LanguageClientOptions {
+  private clientOptions({ ErrorAction, CloseAction }: typeof import('vscode-languageclient/node')): LanguageClientOptions {
     const settings = vscode.workspace.getConfiguration('cublame');
     const custom = [RUNS, REPORT, ...(settings.get('runIn') === 'background' ? [] : [RUN_IN_TERMINAL])];
     return {
@@ -143,29 +140,29 @@ export class Server implements vscode.Disposable {
       middleware: this.surface.middleware,
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue }),
-        closed: () => this.ended(),
+        closed: (): CloseHandlerResult => ({ action: this.startsAgain() ? CloseAction.Restart : CloseAction.DoNotRestart, handled: true }),
       },
     };
   }
 
   /** Started again, and told once; a server that ends again and again stays down until the user says otherwise. */
-  private ended(): CloseHandlerResult {
+  private startsAgain(): boolean {
     const MOST = 4;
     const WITHIN = 3 * 60 * 1000;
     const now = Date.now();
     this.ends = [...this.ends.filter((end) => now - end < WITHIN), now];
     this.log.warn(`the server ended (${this.ends.length} in three minutes)`);
-    if (this.disposed) return { action: CloseAction.DoNotRestart, handled: true };
+    if (this.disposed) return false;
     if (this.ends.length > MOST) {
       this.ends = [];
       void this.offer(vscode.l10n.t('The cublame server ended {0} times in three minutes and is left alone.', MOST + 1));
-      return { action: CloseAction.DoNotRestart, handled: true };
+      return false;
     }
     if (!this.saidThatItEnded) {
       this.saidThatItEnded = true;
       void vscode.window.showWarningMessage(vscode.l10n.t('The cublame server ended unexpectedly and was started again. Runs are not touched by that.'));
     }
-    return { action: CloseAction.Restart, handled: true };
+    return true;
   }
 
   private async offer(text: string): Promise<void> {

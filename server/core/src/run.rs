@@ -28,7 +28,8 @@ pub struct Run {
     pub runner: Option<ProcessId>,
     /// The child of the supervisor, or the process that created the folder.
     pub child: Option<ProcessId>,
-    /// CUDA_LAUNCH_BLOCKING=1 was put into the child's environment by the runner itself.
+    /// CUDA_LAUNCH_BLOCKING=1 was put into the child's environment by the runner itself; of an adopted run, by the env block
+    /// of mode blocking.
     pub blocking: bool,
     /// Values of variables on the allow-list only: no secret leaves.
     pub env: BTreeMap<String, String>,

@@ -93,6 +93,7 @@ def ignore_in_git(folder):
 
 
 def describe(run, cwd, argv, started):
+    argv = without_debugger(argv)
     mode = os.environ.get("CUBLAME_MODE", "")
     blocking = os.environ.get("CUDA_LAUNCH_BLOCKING")
     return {
@@ -107,19 +108,37 @@ def describe(run, cwd, argv, started):
         "host": os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", ""),
         "runner": None,
         "child": {"pid": os.getpid(), "start": start_time()},
-        "blocking": False,
+        # Both come from the mode's env block, which an editor or a profile put in force before the interpreter started.
+        "blocking": mode == "blocking" and blocking == "1",
         "env": {} if blocking is None else {"CUDA_LAUNCH_BLOCKING": blocking},
     }
 
 
+def without_debugger(argv):
+    """The command as the user would type it: it can be shown and run again, and a debugger's access token stays out of it."""
+    for at, word in enumerate(argv[1:], 1):
+        name, rest = os.path.basename(word), argv[at + 1 :]
+        if name == "debugpy":
+            # `--flag value`, but for two flags that stand alone (debugpy, server/cli.py).
+            while rest and rest[0].startswith("--"):
+                rest = rest[1 if rest[0] in ("--wait-for-client", "--log-to-stderr") else 2 :]
+            return argv[:1] + rest
+        if name.startswith("pydevd") and name.endswith(".py") and "--file" in rest:
+            flags, program = rest[: rest.index("--file")], rest[rest.index("--file") + 1 :]
+            return argv[:1] + (["-m"] if "--module" in flags else []) + program
+        if name == "launcher" and "debugpy" in word and "--" in rest:
+            return argv[:1] + rest[rest.index("--") + 1 :]
+        if name.endswith(".py") or word == "-c":
+            break
+    return argv
+
+
 def entry(cwd, argv):
-    """The script. A debugger that runs it stands before it on the command line."""
+    """The script."""
     for argument in argv[1:]:
         if argument in ("-c", "-m"):
-            # debugpy is also started as `-m debugpy --connect ... train.py`.
-            if "debugpy" not in argv:
-                return None
-        elif argument.endswith(".py") and not os.path.basename(argument).startswith("pydevd"):
+            return None
+        if argument.endswith(".py"):
             path = os.path.join(cwd, argument)
             if os.path.isfile(path):
                 return os.path.normpath(path)

@@ -72,8 +72,8 @@ impl Command {
                 Order::Rerun { run, mode: mode.map(|mode| word(self, &mode)).transpose()? }
             }
             Command::SetMode => {
-                let ModeArguments { mode, folder } = read(self, arguments)?;
-                Order::SetMode { mode: word(self, &mode)?, folder: folder.as_ref().and_then(path_of) }
+                let ModeArguments { mode, folder, quiet } = read(self, arguments)?;
+                Order::SetMode { mode: word(self, &mode)?, folder: folder.as_ref().and_then(path_of), quiet }
             }
             Command::ExplainText => {
                 let ExplainArguments { text, blocking, live } = read(self, arguments)?;
@@ -124,6 +124,9 @@ pub struct ModeArguments {
     /// The workspace folder; without it, the first.
     #[serde(default)]
     pub folder: Option<Uri>,
+    /// The editor shows the mode itself, so that nothing needs to be said.
+    #[serde(default)]
+    pub quiet: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -187,7 +190,11 @@ mod tests {
         check("cublame.stop", json!([{ "run": "r" }]), Ok(Order::Stop { run: Some(run()) }));
         check("cublame.dismiss", json!(["r"]), Err("cublame.dismiss"));
         check("cublame.clear", json!([]), Ok(Order::Clear));
-        check("cublame.setMode", json!([{ "mode": "trace" }]), Ok(Order::SetMode { mode: Mode::Trace, folder: None }));
+        check(
+            "cublame.setMode",
+            json!([{ "mode": "trace" }]),
+            Ok(Order::SetMode { mode: Mode::Trace, folder: None, quiet: false }),
+        );
         let program = PathBuf::from("/home/dev/proj/train.py");
         let order = Order::Run { program, arguments: vec!["--fast".to_owned()], mode: None };
         check("cublame.run", json!([{ "uri": "file:///home/dev/proj/train.py", "arguments": ["--fast"] }]), Ok(order));

@@ -38,6 +38,8 @@ pub enum Order {
         mode: Mode,
         /// One of the roots; without it, all of them.
         folder: Option<PathBuf>,
+        /// Nothing is said when it is done.
+        quiet: bool,
     },
     /// Blames a log that the user has at hand.
     Explain {
@@ -98,7 +100,7 @@ impl<E: Editor> World<E> {
             }
             Order::Stop { run } => self.stop_run(run.as_deref()).map(|id| json!({ "run": id })).map_err(Refusal),
             Order::Rerun { run, mode } => self.rerun(&run, mode),
-            Order::SetMode { mode, folder } => self.set_mode(mode, folder),
+            Order::SetMode { mode, folder, quiet } => self.set_mode(mode, folder, quiet),
             Order::Explain { text, blocking, live } => Ok(json!({ "run": self.explain(text, blocking, live) })),
             Order::Clear => {
                 self.gone.extend(
@@ -163,7 +165,7 @@ impl<E: Editor> World<E> {
     }
 
     /// The workspace's own word: it is for every front end, so it takes the place of this editor's setting.
-    fn set_mode(&mut self, mode: Mode, folder: Option<PathBuf>) -> Result<Value, Refusal> {
+    fn set_mode(&mut self, mode: Mode, folder: Option<PathBuf>, quiet: bool) -> Result<Value, Refusal> {
         let wanted = folder.map(|folder| folder.canonicalize().unwrap_or(folder));
         let chosen: Vec<&PathBuf> =
             self.roots.iter().filter(|&root| wanted.as_ref().is_none_or(|folder| root == folder)).collect();
@@ -174,7 +176,8 @@ impl<E: Editor> World<E> {
         let around = |root: &PathBuf| Surroundings { cwd: root.clone(), ..self.surroundings.clone() };
         let folders: BTreeSet<PathBuf> =
             chosen.into_iter().map(|root| around(root).project_folder(|path| path.exists())).collect();
-        self.write(Then::Tell(format!("Runs of this workspace are in mode {mode} from now on.")), move || {
+        let said = format!("Runs of this workspace are in mode {mode} from now on.");
+        self.write(if quiet { Then::Look } else { Then::Tell(said) }, move || {
             folders.iter().try_for_each(|folder| {
                 folder::prepare(folder)?;
                 write_aside(&folder.join("mode"), &format!("{mode}\n"))

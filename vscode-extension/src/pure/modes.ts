@@ -18,43 +18,46 @@ export interface ModeText {
   readonly cost: string;
 }
 
-/** The texts in English, which are the keys of their translations. The costs are those of the project's README. */
+/**
+ * The texts in English, which are the keys of their translations. The costs are those of the project's README.
+ * A quick pick cuts a line after about seventy letters.
+ */
 export const MODE_TEXTS: Readonly<Record<Mode, ModeText>> = {
   trace: {
     name: 'full-speed blame',
     icon: 'zap',
-    benefit: 'The failing line from a journal of kernel launches, also inside CUDA graphs. Linux.',
-    cost: 'No slowdown was measured.',
+    benefit: 'The failing line from a journal of launches, also in CUDA graphs (Linux)',
+    cost: 'no slowdown measured',
   },
   blocking: {
     name: 'blocking',
     icon: 'debug-pause',
-    benefit: 'Every launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1), so the failing line is right.',
-    cost: 'A training step takes 1.4 to 2.1 times as long.',
+    benefit: 'CUDA_LAUNCH_BLOCKING=1: each launch is waited for, so the line is right',
+    cost: '1.4 to 2.1 times a training step',
   },
   guard: {
     name: 'guard',
     icon: 'shield',
-    benefit: 'Indices, labels and probabilities are checked before the launch: the value is named and the CUDA context survives.',
-    cost: 'A few percent where the GPU is busy, up to twice the time in loops of tiny kernels.',
+    benefit: 'A bad index or label is caught before the launch, with its value',
+    cost: 'a few percent where the GPU is busy',
   },
   core: {
     name: 'core dump',
     icon: 'save',
-    benefit: 'Full-speed blame, and the GPU core dump as proof. Linux.',
-    cost: 'The process ends at the fault: no exception, no finally.',
+    benefit: "Full-speed blame, with the GPU's core dump as proof (Linux)",
+    cost: 'the process ends at the fault',
   },
   sanitize: {
     name: 'sanitizer',
     icon: 'search',
-    benefit: "NVIDIA's compute-sanitizer finds the bad access itself, down to the line of the kernel.",
-    cost: 'Many times slower. It runs as a task, since a debugger cannot start it.',
+    benefit: 'The bad access itself, down to the line of the kernel; runs as a task',
+    cost: 'many times slower',
   },
   off: {
     name: 'off',
     icon: 'circle-slash',
-    benefit: 'Nothing is changed. A failure is still reported, from its output and its exception.',
-    cost: 'None. An asynchronous failure shows up at a line that is often innocent.',
+    benefit: 'Nothing is changed; a failure is judged by what it prints and raises',
+    cost: 'no cost',
   },
 };
 
@@ -63,6 +66,19 @@ export const DEBUGGER_MODES: readonly Mode[] = MODES.filter((mode) => mode !== '
 
 export function isMode(word: unknown): word is Mode {
   return typeof word === 'string' && (MODES as readonly string[]).includes(word);
+}
+
+/** A folder and all above it, nearest first. */
+export function ancestors(folder: string): string[] {
+  const found = [folder];
+  for (;;) {
+    const last = found.at(-1) ?? '';
+    const cut = Math.max(last.lastIndexOf('/'), last.lastIndexOf('\\'));
+    // The root keeps its separator: `/`, `C:\`.
+    const parent = cut < 0 ? last : last.slice(0, cut === last.search(/[\\/]/) ? cut + 1 : cut);
+    if (parent === last) return found;
+    found.push(parent);
+  }
 }
 
 /** The first word of a `.cublame/mode` file, if it is a mode. */

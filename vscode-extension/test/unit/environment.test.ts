@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { changes, environmentOf, modeOfLaunch, parseBlock, parseDotenv, withBlock } from '../../src/pure/environment.ts';
-import { DEBUGGER_MODES, modeOfFile } from '../../src/pure/modes.ts';
+import { ancestors, DEBUGGER_MODES, modeOfFile } from '../../src/pure/modes.ts';
 
 test('the launch wins over its env file, and that over what is inherited', () => {
   const inherited = { A: 'inherited', B: 'inherited', C: 'inherited', D: undefined };
@@ -45,6 +45,12 @@ test('the first word of the file is the mode', () => {
   assert.equal(modeOfFile('  guard  # since May\n'), 'guard');
   assert.equal(modeOfFile('fast'), undefined);
   assert.equal(modeOfFile(''), undefined);
+});
+
+test('the ancestors of a folder end at the root', () => {
+  assert.deepEqual(ancestors('/home/dev/proj'), ['/home/dev/proj', '/home/dev', '/home', '/']);
+  assert.deepEqual(ancestors('/'), ['/']);
+  assert.deepEqual(ancestors('C:\\Users\\dev'), ['C:\\Users\\dev', 'C:\\Users', 'C:\\']);
 });
 
 test('a debugger can start every mode but the sanitizer', () => {
