@@ -114,11 +114,9 @@ pub fn read(bytes: &[u8]) -> Result<GpuCore, String> {
         }
     }
     grids.sort_by_key(|grid| grid.faults.is_empty());
-    let driver = elf
-        .of_kind(kind::META)
-        .next()
-        .and_then(|table| table.rows().next())
-        .and_then(|row| Some(format!("{}.{}", row.u32(8)?, row.u32(12)?)));
+    // One entry, of which the section does not say how long it is.
+    let meta = elf.of_kind(kind::META).next().map(Section::whole);
+    let driver = meta.and_then(|entry| Some(format!("{}.{}", entry.u32(8)?, entry.u32(12)?)));
     Ok(GpuCore { grids, exceptions: exceptions(&elf), driver })
 }
 

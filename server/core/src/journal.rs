@@ -422,4 +422,4 @@ fn dimensions([x, y, z]: [u32; 3]) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -12,3 +12,4 @@ mod orphans;
 mod signals;
 mod streams;
 mod terminals;
+mod trace;

@@ -81,6 +81,15 @@ pub enum What {
 }
 
 impl What {
+    /// Does it put work on the GPU?
+    fn is_work(&self) -> bool {
+        match self {
+            What::Launch { .. } => true,
+            What::Work { kind, .. } => kind.is_work(),
+            _ => false,
+        }
+    }
+
     /// Is it worth a journal? A process that only asks the driver for its version gets none.
     fn begins(&self) -> bool {
         matches!(
@@ -173,7 +182,16 @@ pub fn stop() {
 
 /// Notes a call that is about to be made. None when it needs no second note.
 pub fn before(what: &What) -> Option<Ticket> {
-    guarded(what, |recorder| with_thread(recorder, |thread| recorder.before(what, thread))?)
+    guarded(what, |recorder| match with_thread(recorder, |thread| recorder.before(what, thread)) {
+        Some(ticket) => ticket,
+        // The thread is at its end, or the driver called us from within: the call goes by, and that is said.
+        None => {
+            if what.is_work() {
+                recorder.writer.lose();
+            }
+            None
+        }
+    })
 }
 
 /// Notes the outcome of a call.
@@ -190,11 +208,14 @@ pub fn meet_interpreter() {
 
 /// Runs `note` with the recorder. A panic ends the recording, not the program.
 fn guarded<T>(what: &What, note: impl FnOnce(&'static Recorder) -> Option<T>) -> Option<T> {
-    if STATE.load(Acquire) != ON && !(what.begins() && start()) {
+    if STATE.load(Acquire) != ON && !(what.begins() && (start() || wait_for_start())) {
         return None;
     }
     // SAFETY: it came from a box that is never freed, and is there when the state is ON.
     let recorder = unsafe { RECORDER.load(Acquire).as_ref() }?;
+    if MISSED.load(Relaxed) != 0 {
+        (0..MISSED.swap(0, AcqRel)).for_each(|_| recorder.writer.lose());
+    }
     catch_unwind(AssertUnwindSafe(|| note(recorder))).unwrap_or_else(|_| {
         stop();
         None
@@ -228,6 +249,7 @@ fn start() -> bool {
     if !wanted() || STATE.compare_exchange(UNSTARTED, STARTING, AcqRel, Acquire).is_err() {
         return false;
     }
+    STARTER.store(system::thread_number(), Release);
     // A panic of ours is nobody's business: this library has a standard library of its own, so the hook is its own too.
     std::panic::set_hook(Box::new(|_| {}));
     let started = catch_unwind(|| {
@@ -245,6 +267,7 @@ fn start() -> bool {
         Some(())
     });
     let started = matches!(started, Ok(Some(())));
+    STARTER.store(0, Release);
     if started && PROCESS.load(Relaxed) == 0 {
         PROCESS.store(1, Relaxed);
         // SAFETY: registers a function that stays.
@@ -254,11 +277,34 @@ fn start() -> bool {
     started
 }
 
+/// Another thread lays the journal out, which takes some milliseconds: a launch that went by meanwhile would be missing.
+/// The wait has an end, because that thread may need a lock of the loader's that this one holds.
+#[cold]
+fn wait_for_start() -> bool {
+    let begin = system::nanoseconds(system::MONOTONIC);
+    while STATE.load(Acquire) == STARTING && STARTER.load(Acquire) != system::thread_number() {
+        if system::nanoseconds(system::MONOTONIC) - begin > LONGEST_START {
+            MISSED.fetch_add(1, AcqRel);
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    STATE.load(Acquire) == ON
+}
+
+/// Nanoseconds.
+const LONGEST_START: u64 = 2_000_000_000;
+/// The thread that lays the journal out.
+static STARTER: AtomicU32 = AtomicU32::new(0);
+/// Calls that did not wait until the journal was there.
+static MISSED: AtomicU32 = AtomicU32::new(0);
+
 /// In a forked child: the journal is the parent's. The child claims its own if it uses the driver.
 unsafe extern "C" fn forked() {
     RECORDER.store(std::ptr::null_mut(), Release);
     PROCESS.fetch_add(1, Relaxed);
-    if STATE.load(Acquire) == ON {
+    // The thread that was starting is not here, if one was.
+    if matches!(STATE.load(Acquire), ON | STARTING) {
         STATE.store(UNSTARTED, Release);
     }
 }

@@ -79,6 +79,15 @@ fn each_kind_of_call_is_recorded() {
 }
 
 #[test]
+fn no_launch_goes_by_while_the_journal_is_laid_out() {
+    for _ in 0..5 {
+        let traced = trace(&mut python(&any_python(), "first.py"));
+        let journal = traced.journal();
+        assert_eq!((journal.calls.len(), journal.lost), (24, 0), "{:?}", traced.output);
+    }
+}
+
+#[test]
 fn the_program_notices_nothing() {
     for interpreter in interpreters() {
         let traced = trace(python(&interpreter, "calls.py").env("STANDIN", SCRIPT)).output;

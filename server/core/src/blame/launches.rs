@@ -95,3 +95,81 @@ fn culprit(candidate: &Candidate, sources: &Sources) -> Option<(Spot, Option<Str
 fn user_spots(candidate: &Candidate, sources: &Sources) -> Vec<Spot> {
     candidate.frames.iter().filter_map(Spot::of_journal).filter(|spot| spot.is_user(sources)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::blame::blame;
+    use crate::catalog::{Language, Texts};
+    use crate::evidence::TracedProcess;
+    use crate::gpu_core::{Exception, Fault, GpuCore, Grid};
+    use crate::journal::tests::{A, Story};
+    use crate::log::Log;
+    use crate::run::Exit;
+    use crate::{Certainty, Evidence, Sources, Verdict};
+
+    const TEXT: &str = "torch.AcceleratorError: CUDA error: an illegal memory access was encountered";
+
+    fn verdict(evidence: &Evidence) -> Verdict {
+        blame(evidence, &Sources::default(), Texts::get(Language::English)).into_iter().next().unwrap()
+    }
+
+    fn traced(story: &Story, cores: Vec<GpuCore>) -> Vec<TracedProcess> {
+        vec![TracedProcess { journal: story.journal(), cores }]
+    }
+
+    #[test]
+    fn the_journal_overrules_the_line_of_the_text() {
+        let story = Story::new();
+        story.launch(A, 7, "_Z3badv");
+        story.fails(700);
+        let log = Some(Log::from_text(&format!(
+            "Traceback (most recent call last):\n  File \"/home/dev/proj/train.py\", line 30, in <module>\n    print(x.item())\n{TEXT}\n"
+        )));
+        let verdict = verdict(&Evidence { log, traced: traced(&story, vec![]), ..Evidence::default() });
+        let place = verdict.place.unwrap();
+        assert_eq!((place.file.as_str(), place.line), ("/home/dev/proj/model.py", 7));
+        assert_eq!(verdict.reported.unwrap().line, 30);
+        assert_eq!((verdict.certainty, verdict.frames.len()), (Certainty::Exact, 1));
+        assert!(verdict.because.iter().any(|because| because.contains("(bad)")), "{:?}", verdict.because);
+    }
+
+    #[test]
+    fn a_compiled_function_is_never_the_place() {
+        let story = Story::new();
+        let dynamo = "/home/dev/venv/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py";
+        let frames = [("/home/dev/proj/train.py", 1, 8), (dynamo, 1000, 1024), ("/home/dev/proj/train.py", 3, 3)];
+        story.launch_from(&frames, "triton_poi_fused_0");
+        story.fails(700);
+        let log = Some(Log::from_text(TEXT));
+        let verdict = verdict(&Evidence { log, traced: traced(&story, vec![]), ..Evidence::default() });
+        assert_eq!((verdict.place.unwrap().line, verdict.certainty), (8, Certainty::Likely));
+        assert!(verdict.because.iter().any(|because| because.contains("torch.compile")), "{:?}", verdict.because);
+    }
+
+    #[test]
+    fn a_core_dump_is_a_failure_without_any_text() {
+        let story = Story::new();
+        story.launch(A, 1, "_Z4goodv");
+        story.launch(A, 2, "_Z3badv");
+        let faults = vec![Fault { exception: Exception(14), ..Fault::default() }];
+        let kernel = Some("_Z3badv".to_owned());
+        let grid = Grid { id: 2, kernel, grid: [4, 1, 1], block: [64, 1, 1], faults, ..Grid::default() };
+        let cores = vec![GpuCore { grids: vec![grid], ..GpuCore::default() }];
+        let exit = Some(Exit { code: None, signal: Some(6) });
+        let verdict = verdict(&Evidence { exit, traced: traced(&story, cores), ..Evidence::default() });
+        assert_eq!(verdict.kind, "illegal-address");
+        assert_eq!((verdict.place.unwrap().line, verdict.certainty), (2, Certainty::Exact));
+        assert!(verdict.fatal);
+    }
+
+    #[test]
+    fn an_error_that_the_program_swallowed_is_told() {
+        let story = Story::new();
+        story.launch(A, 2, "_Z3badv");
+        story.fails(719);
+        let exit = Some(Exit { code: Some(0), signal: None });
+        let verdict = verdict(&Evidence { exit, traced: traced(&story, vec![]), ..Evidence::default() });
+        assert_eq!((verdict.kind.as_str(), verdict.fatal), ("launch-failure", false));
+        assert_eq!(verdict.place.unwrap().line, 2);
+    }
+}

@@ -60,6 +60,11 @@ impl<'a> Section<'a> {
         self.bytes.chunks_exact(self.row_bytes.max(1)).map(Row).take(if self.row_bytes == 0 { 0 } else { usize::MAX })
     }
 
+    /// All of it as one row.
+    pub fn whole(&self) -> Row<'a> {
+        Row(self.bytes)
+    }
+
     /// Does it describe row `index` of `table`?
     pub fn belongs_to(&self, table: &Section<'_>, index: usize) -> bool {
         self.link == table.index && self.info as usize == index

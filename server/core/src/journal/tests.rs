@@ -8,7 +8,7 @@ use super::*;
 use crate::gpu_core::{Exception, Fault};
 
 /// A journal in the making. Streams are `0x50`, `0x60`, ... of one context; lines are line numbers of `model.py`.
-struct Story {
+pub(crate) struct Story {
     words: &'static [AtomicU64],
     writer: Writer,
     main: u16,
@@ -16,11 +16,11 @@ struct Story {
 }
 
 const CONTEXT: u64 = 0xc0;
-const A: u64 = 0x50;
+pub(crate) const A: u64 = 0x50;
 const B: u64 = 0x60;
 
 impl Story {
-    fn new() -> Story {
+    pub(crate) fn new() -> Story {
         Story::of(Shape { rows: [256, 256, 256, 4096, 256, 64, 64, 256] })
     }
 
@@ -39,6 +39,35 @@ impl Story {
             CodeText { file: b"/home/dev/proj/model.py", name: b"forward", line_table: &table, first_line: line };
         let code = self.writer.code(CodeKey { address: u64::from(line), identity: 0 }, || text);
         self.writer.stack(0, code, 0)
+    }
+
+    /// A launch from a stack of `FILE`, first line and line, outermost first.
+    pub(crate) fn launch_from(&self, frames: &[(&str, u32, u32)], kernel: &str) -> u64 {
+        let stack = frames.iter().fold(0, |parent, (file, first_line, line)| {
+            // A location without columns, so many lines after the first.
+            let table = [0x80 | 13 << 3, ((line - first_line) << 1) as u8];
+            let text = CodeText { file: file.as_bytes(), name: b"net", line_table: &table, first_line: *first_line };
+            let key = CodeKey { address: u64::from(first_line * 1000 + line), identity: file.len() as u64 };
+            let code = self.writer.code(key, || text);
+            self.writer.stack(parent, code, 0)
+        });
+        let number = self.writer.enter(self.main);
+        self.writer.record(
+            number,
+            &write::Call {
+                kind: Kind::Kernel,
+                flags: 0,
+                time: number,
+                kernel: self.kernel(kernel),
+                stack,
+                stream: self.writer.stream(CONTEXT, A, true),
+                thread: self.main,
+                grid: pack_grid(4, 1, 1),
+                block: pack_block(64, 1, 1),
+            },
+        );
+        self.writer.leave(self.main);
+        number
     }
 
     fn kernel(&self, name: &str) -> u32 {
@@ -72,7 +101,7 @@ impl Story {
         number
     }
 
-    fn launch(&self, stream: u64, line: u32, kernel: &str) -> u64 {
+    pub(crate) fn launch(&self, stream: u64, line: u32, kernel: &str) -> u64 {
         self.call(Kind::Kernel, self.main, stream, line, self.kernel(kernel), 0)
     }
 
@@ -80,11 +109,11 @@ impl Story {
         self.call(Kind::StreamSync, self.main, stream, 99, 0, 0);
     }
 
-    fn fails(&self, code: u32) {
+    pub(crate) fn fails(&self, code: u32) {
         self.writer.fail(code, self.writer.newest(), self.main, self.at(100), b"cuStreamSynchronize", 0);
     }
 
-    fn journal(&self) -> Journal {
+    pub(crate) fn journal(&self) -> Journal {
         let bytes: Vec<u8> =
             self.words.iter().flat_map(|word| word.load(std::sync::atomic::Ordering::Relaxed).to_ne_bytes()).collect();
         cublame_journal::read(&bytes).unwrap()

@@ -25,7 +25,7 @@ fn names(mode: Mode, os: Os, machine: &Machine) -> Vec<&'static str> {
 
 #[test]
 fn each_mode_has_its_variables() {
-    let hook = ["CUBLAME_RUN", "PYTHONPATH", "PYTEST_PLUGINS"];
+    let hook = ["CUBLAME_RUN", "PYTHONPATH"];
     let with = |first: &[&'static str], last: &[&'static str]| [first, &hook, last].concat();
     let linux = |mode| names(mode, Os::Linux, &machine());
     assert_eq!(linux(Mode::Off), with(&["CUBLAME_MODE"], &[]));
@@ -130,16 +130,6 @@ fn a_path_that_the_list_cannot_hold_is_left_out_and_said() {
     assert_eq!(block.get("PYTEST_PLUGINS"), None);
     assert_eq!(block.get("LD_PRELOAD"), None);
     assert_eq!(block.left_out.iter().map(|left_out| left_out.name).collect::<Vec<_>>(), ["PYTHONPATH", "LD_PRELOAD"]);
-}
-
-#[test]
-fn pytest_plugins_are_extended_once() {
-    let check = |theirs: &str, expected: &str| {
-        assert_eq!(value(Mode::Off, &[("PYTEST_PLUGINS", theirs)], "PYTEST_PLUGINS").as_deref(), Some(expected));
-    };
-    check("", "_cublame_hook");
-    check("a, b", "a,b,_cublame_hook");
-    check("_cublame_hook,a,", "_cublame_hook,a");
 }
 
 #[test]
