@@ -12,7 +12,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 passed=0 failed=0
 skipped=()
-stages=(packages format clippy rust clients torch debuggers)
+stages=(packages format clippy rust clients torch debuggers vscode)
 
 main() {
   local wanted=("${@:-${stages[@]}}")
@@ -94,6 +94,11 @@ stage_torch() {
 
 stage_debuggers() {
   cargo build --locked -p cublame -q && suite "real debuggers" bash tests/debuggers/run.sh target/debug/cublame
+}
+
+# Real VS Code, headless: the extension in its own host, and in the page.
+stage_vscode() {
+  cargo build --locked -p cublame -q && suite "VS Code extension" bash vscode-extension/test/run.sh target/debug/cublame
 }
 
 main "$@"

@@ -101,7 +101,7 @@ class Adopted(Case):
                 "cwd": self.deep,
                 "entry": script,
                 "runner": None,
-                "blocking": False,
+                "blocking": True,
                 "env": {"CUDA_LAUNCH_BLOCKING": "1"},
             },
         )
@@ -130,10 +130,13 @@ class Adopted(Case):
         script = os.path.join(self.deep, "train.py")
         with open(script, "w") as file:
             file.write("pass\n")
-        for name in ("debugpy/__main__.py", "pydevd.py"):
+        for name, flags in (
+            ("debugpy/__main__.py", ("--connect", "127.0.0.1:1")),
+            ("pydevd.py", ("--client", "127.0.0.1", "--port", "1", "--file")),
+        ):
             path = self.write(name, "pass\n")
             first = os.path.dirname(path) if name.startswith("debugpy") else path
-            self.adopt(first, "--connect", "127.0.0.1:1", script, "--lr", "1")
+            self.adopt(first, *flags, script, "--lr", "1")
             self.assertEqual(self.run_json()["entry"], script)
         self.adopt("-c", "pass", "x.py")
         self.assertEqual(self.run_json()["entry"], None)

@@ -1,13 +1,16 @@
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command};
 
 use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
 
 use crate::project::{Project, pid, state_of, stdout, wait_until};
 
-/// Starts the command and waits for its first line.
+/// Starts the command as a job of its own, as a shell does, and waits for its first line.
+///
+/// In a group whose parents are all elsewhere (a test run without a terminal) the kernel lets no SIGTSTP stop anybody.
 fn start(mut command: Command) -> (Child, BufReader<ChildStdout>, String) {
-    let mut child = command.spawn().unwrap();
+    let mut child = command.process_group(0).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
