@@ -4,6 +4,7 @@ The protocol is a line of command, sequence number and text between tabs (pydevd
 """
 
 import json
+import operator
 import os
 import shlex
 import socket
@@ -37,8 +38,11 @@ def read(path, project):
     return ["--file", options["SCRIPT_NAME"], *words], environment, options["WORKING_DIRECTORY"]
 
 
-def run(python, pydevd, configuration, project):
-    """Debugs the configuration without a breakpoint and returns its output and the number of debugged processes."""
+def run(python, pydevd, configuration, project, launched=operator.or_, status=0):
+    """Debugs the configuration without a breakpoint and returns its output and the number of debugged processes.
+
+    `launched` makes the environment of the launch out of what is inherited and the configuration's own, as a plugin may.
+    """
     words, environment, folder = read(configuration, project)
     connections = []
     with socket.socket() as listener:
@@ -64,7 +68,7 @@ def run(python, pydevd, configuration, project):
 
         threading.Thread(target=accept, daemon=True).start()
         command = [python, pydevd, "--multiprocess", "--qt-support=auto", "--client", "127.0.0.1", "--port", str(port), *words]
-        process = subprocess.Popen(command, cwd=folder, env=os.environ | environment, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen(command, cwd=folder, env=launched(dict(os.environ), environment), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
             output, _ = process.communicate(timeout=TIMEOUT)
@@ -73,5 +77,5 @@ def run(python, pydevd, configuration, project):
                 process.kill()
                 process.wait()
             listener.shutdown(socket.SHUT_RDWR)
-    assert process.returncode == 0, (process.returncode, output)
+    assert process.returncode == status, (process.returncode, output)
     return output, len(connections)

@@ -1,0 +1,5 @@
+package com.intellij.execution;
+
+public class ExecutionException extends Exception {
+    public ExecutionException(String message) { super(message); }
+}

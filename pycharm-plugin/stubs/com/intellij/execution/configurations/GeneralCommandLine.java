@@ -1,0 +1,8 @@
+package com.intellij.execution.configurations;
+
+import java.util.Map;
+
+public class GeneralCommandLine {
+    public GeneralCommandLine(String... command) { throw new UnsupportedOperationException("a signature, not the platform"); }
+    public Map<String, String> getEnvironment() { throw new UnsupportedOperationException("a signature, not the platform"); }
+}

@@ -1,0 +1,8 @@
+package com.intellij.execution.configurations;
+
+import com.intellij.openapi.project.Project;
+
+public interface RunConfiguration {
+    String getName();
+    Project getProject();
+}

@@ -1,0 +1,4 @@
+package com.intellij.execution.configurations;
+
+public interface RunnerSettings {
+}

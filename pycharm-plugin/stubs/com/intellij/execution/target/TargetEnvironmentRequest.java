@@ -1,0 +1,4 @@
+package com.intellij.execution.target;
+
+public interface TargetEnvironmentRequest {
+}

@@ -1,0 +1,3 @@
+package com.intellij.openapi.actionSystem;
+
+public enum ActionUpdateThread { EDT, BGT }

@@ -1,0 +1,6 @@
+package com.jetbrains.python.run;
+
+import com.intellij.execution.configuration.RunConfigurationExtensionBase;
+
+public abstract class PythonRunConfigurationExtension extends RunConfigurationExtensionBase<AbstractPythonRunConfiguration<?>> {
+}

@@ -1,0 +1,4 @@
+package com.redhat.devtools.lsp4ij.server;
+
+public interface StreamConnectionProvider {
+}

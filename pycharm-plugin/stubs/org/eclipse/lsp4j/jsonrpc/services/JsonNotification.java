@@ -1,0 +1,12 @@
+package org.eclipse.lsp4j.jsonrpc.services;
+
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+
+@Retention(RetentionPolicy.RUNTIME)
+@Target(ElementType.METHOD)
+public @interface JsonNotification {
+    String value() default "";
+}

@@ -1,0 +1,4 @@
+package org.eclipse.lsp4j.services;
+
+public interface LanguageClient {
+}
