@@ -6,6 +6,7 @@ import com.google.gson.JsonParser
 import org.junit.Rule
 import org.junit.Test
 import org.junit.rules.TemporaryFolder
+import org.junit.rules.Timeout
 import java.io.DataInputStream
 import java.io.IOException
 import java.nio.file.Files
@@ -18,6 +19,10 @@ import kotlin.test.assertTrue
 
 /** The real program, named by the system property `cublame`. */
 class ServerTest {
+    /** A server that says nothing is a failure, not a wait for ever. */
+    @get:Rule
+    val limit: Timeout = Timeout.seconds(60)
+
     @get:Rule
     val temporary = TemporaryFolder()
 
@@ -85,6 +90,8 @@ class ServerTest {
             assertEquals("device-assert", row.failure?.kind)
             assertEquals(Target(project.resolve("model.py").toString(), 4), row.verdicts.first().target)
 
+            // A log that was pasted has no folder of its own: its report goes to the user's, which any run creates.
+            Files.createDirectories(project.resolve("state/cublame"))
             server.execute(Commands.openReport(row.run.id))
             val report = Gson().fromJson(server.notified(REPORT), ReportParams::class.java)
             assertTrue(Files.readString(Path.of(java.net.URI(report.uri))).contains(row.failure!!.summary))
