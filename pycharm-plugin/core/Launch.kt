@@ -41,9 +41,10 @@ data class LaunchRequest(
 /** The additions of a mode, asked of cublame itself: one function computes them for every front end. */
 @Throws(IOException::class)
 fun launchOf(program: Program, request: LaunchRequest): Launch {
-    val wishes = request.wishes.copy(configuration = request.configuration.environment)
+    val inherited = if (request.elsewhere) emptyMap() else request.wishes.inherited
+    val wishes = request.wishes.copy(configuration = request.configuration.environment, inherited = inherited)
     val mode = modeOfLaunch(wishes)
-    val before = request.configuration.environmentBefore(wishes.inherited)
+    val before = request.configuration.environmentBefore(inherited)
     // Without PYTHONPATH, so that the answer's value is the hook's folder alone.
     val block = program.block(mode, before - PYTHON_PATH, shared = request.elsewhere)
     return Launch(mode, block - PYTHON_PATH, block.filterKeys { it == PYTHON_PATH })

@@ -25,7 +25,8 @@ class Program(val path: String) {
     @Throws(IOException::class)
     fun block(mode: Mode, environment: Map<String, String>, shared: Boolean = false): Map<String, String> {
         val words = listOf("env", "--mode", mode.word, "--format", "json") + if (shared) listOf("--shared") else emptyList()
-        val printed = run(words, environment)
+        // A program that inherits nothing gets its hook from the user's cache all the same, and not from a folder of its own.
+        val printed = run(words, System.getenv().filterKeys { it in OF_THE_USER } + environment)
         if (printed.exitCode != 0) throw IOException(printed.notes.trim().ifEmpty { "it ended with exit code ${printed.exitCode}" })
         return parseBlock(printed.output) ?: throw IOException("what it printed is no env block")
     }
@@ -65,6 +66,9 @@ class Program(val path: String) {
         }
     }
 }
+
+/** What tells where the user's cache is; no mode reads or sets it. */
+private val OF_THE_USER = setOf("HOME", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
 
 private const val VERSION_SECONDS = 10L
 private const val SECONDS = 30L

@@ -53,6 +53,20 @@ class ServerTest {
     }
 
     @Test
+    fun `a program that inherits nothing has the same hook`() {
+        val request = LaunchRequest(RunConfiguration("train", emptyMap()), Wishes(workspace = Mode.BLOCKING, inherited = System.getenv()))
+        val alone = request.copy(configuration = RunConfiguration("train", emptyMap(), inheritsEnvironment = false))
+        assertEquals(launchOf(program, request).firstFolders, launchOf(program, alone).firstFolders)
+    }
+
+    @Test
+    fun `what is set on this machine says nothing of another one`() {
+        val here = LaunchRequest(RunConfiguration("train", emptyMap()), Wishes(inherited = mapOf("CUDA_LAUNCH_BLOCKING" to "1")))
+        assertEquals(Mode.BLOCKING, launchOf(program, here).mode)
+        assertEquals(Mode.TRACE, launchOf(program, here.copy(elsewhere = true)).mode)
+    }
+
+    @Test
     fun `a failure is said in the program's own words`() {
         val failure = assertFailsWith<IOException> { Program("/bin/ls").block(Mode.TRACE, emptyMap()) }
         assertTrue(failure.message!!.contains("ls"), failure.message)
