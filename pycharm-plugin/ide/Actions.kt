@@ -36,12 +36,15 @@ internal class SetModeAction : ProjectAction() {
 }
 
 /** The modes with what they give and cost. */
-internal fun modePopup(project: Project, title: String = CublameBundle.message("mode.title"), chosen: (Mode) -> Unit = CublameProject.get(project)::chooseMode): JBPopup =
-    JBPopupFactory.getInstance().createPopupChooserBuilder(Mode.entries)
-        .setTitle(title)
-        .setRenderer(SimpleListCellRenderer.create<Mode>("") { "${CublameBundle.name(it)}: ${CublameBundle.explanation(it)}" })
-        .setItemChosenCallback { chosen(it) }
-        .createPopup()
+internal fun modePopup(
+    project: Project,
+    title: String = CublameBundle.message("mode.title"),
+    chosen: (Mode) -> Unit = CublameProject.get(project)::chooseMode,
+): JBPopup = JBPopupFactory.getInstance().createPopupChooserBuilder(Mode.entries)
+    .setTitle(title)
+    .setRenderer(SimpleListCellRenderer.create<Mode>("") { "${CublameBundle.name(it)}: ${CublameBundle.explanation(it)}" })
+    .setItemChosenCallback { chosen(it) }
+    .createPopup()
 
 /** Blames a log that the user has copied, of whatever origin. */
 internal class ExplainClipboardAction : ProjectAction() {

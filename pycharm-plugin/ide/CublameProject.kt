@@ -115,9 +115,9 @@ internal class CublameProject(private val project: Project) : Disposable {
         changed()
     }
 
-    fun initializationOptions(): Map<String, Any> = initializationOptions(CublameSettings.get().values, python, DynamicBundle.getLocale().toLanguageTag())
+    fun initializationOptions(): Map<String, Any> = initializationOptions(CublameSettings.get().values, python, locale)
 
-    fun settingsSection(): Map<String, Any> = settingsSection(CublameSettings.get().values, python, DynamicBundle.getLocale().toLanguageTag())
+    fun settingsSection(): Map<String, Any> = settingsSection(CublameSettings.get().values, python, locale)
 
     val root: Path? get() = project.basePath?.let(Path::of)
 
@@ -164,6 +164,8 @@ internal class CublameProject(private val project: Project) : Disposable {
         val CHANGED: Topic<Listener> = Topic.create("the mode or the runs changed", Listener::class.java)
 
         fun get(project: Project): CublameProject = project.getService(CublameProject::class.java)
+
+        private val locale: String get() = DynamicBundle.getLocale().toLanguageTag()
 
         private val LOG = Logger.getInstance(CublameProject::class.java)
 

@@ -9,7 +9,8 @@ import java.util.concurrent.CompletionException
 
 /** What the user is told outside of the editor. The text is shown as HTML, and some of it comes from logs. */
 internal object Notifications {
-    fun error(project: Project?, text: String, action: Pair<String, () -> Unit>? = null) = show(project, text, NotificationType.ERROR, action)
+    fun error(project: Project?, text: String, action: Pair<String, () -> Unit>? = null) =
+        show(project, text, NotificationType.ERROR, action)
 
     fun warning(project: Project?, text: String) = show(project, text, NotificationType.WARNING, null)
 

@@ -33,7 +33,8 @@ internal class RunsToolWindow : ToolWindowFactory, DumbAware {
             val failures = standingFailures(CublameProject.get(project).runs)
             content.displayName = if (failures == 0) "" else CublameBundle.message("runs.failures", failures)
         }
-        project.messageBus.connect(toolWindow.disposable).subscribe(CublameProject.CHANGED, CublameProject.Listener { onEventThread(::refresh) })
+        val connection = project.messageBus.connect(toolWindow.disposable)
+        connection.subscribe(CublameProject.CHANGED, CublameProject.Listener { onEventThread(::refresh) })
         refresh()
     }
 }
@@ -75,7 +76,9 @@ internal class RunsTree(private val project: Project) : Tree(DefaultTreeModel(De
             action("runs.stop") { row, _ -> ours.execute(Commands.stop(row.run.id)) },
             action("runs.report") { row, _ -> ours.execute(Commands.openReport(row.run.id)) },
             action("runs.copy") { row, _ ->
-                ours.execute(Commands.copyReport(row.run.id)) { text -> onEventThread { CopyPasteManager.getInstance().setContents(StringSelection(text as? String)) } }
+                ours.execute(Commands.copyReport(row.run.id)) { text ->
+                    onEventThread { CopyPasteManager.getInstance().setContents(StringSelection(text.toString())) }
+                }
             },
             action("runs.dismiss") { row, _ -> ours.execute(Commands.dismiss(row.run.id)) },
             action("runs.delete") { row, _ -> ours.execute(Commands.delete(row.run.id)) },

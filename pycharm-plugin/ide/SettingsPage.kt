@@ -53,7 +53,12 @@ internal class SettingsPage : Configurable {
         addToRuns.isSelected = values.addToRuns
     }
 
-    private fun shown() = Settings(serverPath.text.trim(), mode.selectedItem as Mode?, parseMappings(pathMappings.text).orEmpty(), addToRuns.isSelected)
+    private fun shown() = Settings(
+        serverPath.text.trim(),
+        mode.selectedItem as Mode?,
+        parseMappings(pathMappings.text).orEmpty(),
+        addToRuns.isSelected,
+    )
 }
 
 private const val MAPPING_ROWS = 4

@@ -25,7 +25,8 @@ internal class ModeWidget(private val project: Project) : StatusBarWidget, Statu
     override fun getPresentation(): StatusBarWidget.WidgetPresentation = this
 
     override fun install(statusBar: StatusBar) {
-        project.messageBus.connect(this).subscribe(CublameProject.CHANGED, CublameProject.Listener { onEventThread { statusBar.updateWidget(ID()) } })
+        val connection = project.messageBus.connect(this)
+        connection.subscribe(CublameProject.CHANGED, CublameProject.Listener { onEventThread { statusBar.updateWidget(ID()) } })
     }
 
     override fun getSelectedValue(): String = CublameBundle.message("widget.text", CublameBundle.name(CublameProject.get(project).mode))

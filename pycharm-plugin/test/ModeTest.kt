@@ -40,7 +40,8 @@ class ModeTest {
             writeMode(folder, mode)
             assertEquals(mode, readMode(folder))
         }
-        assertEquals(listOf(".gitignore", "mode"), Files.list(folder).use { files -> files.map { it.fileName.toString() }.sorted().toList() })
+        val files = Files.list(folder).use { files -> files.map { it.fileName.toString() }.sorted().toList() }
+        assertEquals(listOf(".gitignore", "mode"), files)
         assertEquals("*\n", Files.readString(folder.resolve(".gitignore")))
     }
 
@@ -55,7 +56,8 @@ class ModeTest {
     @Test
     fun `the first word of the file counts`() {
         Files.createDirectories(folder)
-        for ((text, mode) in listOf("blocking" to Mode.BLOCKING, " core\n# ours\n" to Mode.CORE, "" to null, "fast" to null, "Trace" to null)) {
+        val texts = mapOf("blocking" to Mode.BLOCKING, " core\n# ours\n" to Mode.CORE, "" to null, "fast" to null, "Trace" to null)
+        for ((text, mode) in texts) {
             Files.writeString(folder.resolve("mode"), text)
             assertEquals(mode, readMode(folder), text)
         }
@@ -84,7 +86,9 @@ class ModeTest {
             assertEquals(Path.of(expected), projectFolder(start, variable) { it.toString() in there })
         }
         check("/home/dev/proj/.cublame", "/home/dev/proj/.cublame", "/home/dev/proj/train/.git")
-        for (mark in listOf(".vscode", ".idea", ".git", "pyproject.toml")) check("/home/dev/proj/.cublame", "/home/dev/.git", "/home/dev/proj/$mark")
+        for (mark in listOf(".vscode", ".idea", ".git", "pyproject.toml")) {
+            check("/home/dev/proj/.cublame", "/home/dev/.git", "/home/dev/proj/$mark")
+        }
         check("/home/dev/proj/train/deep/.cublame")
         check("/scratch/dev", "/home/dev/proj/.cublame", variable = "/scratch/dev")
         check("/home/dev/proj/train/deep/out", variable = "out")

@@ -13,7 +13,8 @@ import kotlin.test.assertTrue
 /** Every class that the plugin's descriptors name is there, and is what its extension point asks for. */
 class PluginXmlTest {
     private val folder = Path.of(System.getProperty("plugin"), "resources/META-INF")
-    private val descriptors = Files.list(folder).use { it.sorted().toList() }.associate { it.fileName.toString() to parse(it) }
+    private val descriptors = Files.list(folder).use { files -> files.filter { it.toString().endsWith(".xml") }.toList() }
+        .associate { it.fileName.toString() to parse(it) }
 
     /** By extension point: the attribute that names the class, and what the class has to be. Null: no class is named. */
     private val points: Map<String, Pair<String, String>?> = mapOf(
@@ -42,6 +43,8 @@ class PluginXmlTest {
                 val point = "${extensions.getAttribute("defaultExtensionNs")}.${extension.tagName}"
                 assertTrue(point in points, "$file: $point")
                 seen += point
+                val icon = extension.getAttribute("icon")
+                assertTrue(icon.isEmpty() || Files.isRegularFile(folder.parent.resolve(icon.removePrefix("/"))), "$file: $icon")
                 points[point]?.let { (attribute, type) -> check(file, extension.getAttribute(attribute), type) }
             }
         }

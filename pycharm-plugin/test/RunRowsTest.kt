@@ -6,7 +6,10 @@ import kotlin.test.assertEquals
 class RunRowsTest {
     private val place = Place("model.py", "/home/dev/proj/model.py", 8)
     private val verdict = Verdict("device-assert", "index out of range", place, certainty = "exact")
-    private val run = Run("r1", "failed", "blocking", listOf("python", "train.py"), "/home/dev/proj", "/home/dev/proj/train.py", 1000.0, verdicts = listOf(verdict))
+    private val run = Run(
+        "r1", "failed", "blocking", listOf("python", "train.py"),
+        cwd = "/home/dev/proj", entry = "/home/dev/proj/train.py", started = 1000.0, verdicts = listOf(verdict),
+    )
 
     @Test
     fun `a failed run shows its root cause and where it is`() {

@@ -132,10 +132,15 @@ private class Conversation(program: String, private val project: Path) : AutoClo
 
     fun initialize(options: Map<String, Any>): List<String> {
         val folder = mapOf("uri" to project.toUri().toString().trimEnd('/'), "name" to "proj")
-        val answer = request("initialize", mapOf("processId" to null, "capabilities" to emptyMap<String, Any>(), "initializationOptions" to options, "workspaceFolders" to listOf(folder)))
+        val params = mapOf(
+            "processId" to null,
+            "capabilities" to emptyMap<String, Any>(),
+            "initializationOptions" to options,
+            "workspaceFolders" to listOf(folder),
+        )
+        val capabilities = request("initialize", params).getAsJsonObject("result").getAsJsonObject("capabilities")
         send(mapOf("method" to "initialized", "params" to emptyMap<String, Any>()))
-        val commands = answer.getAsJsonObject("result").getAsJsonObject("capabilities").getAsJsonObject("executeCommandProvider").getAsJsonArray("commands")
-        return commands.map { it.asString }
+        return capabilities.getAsJsonObject("executeCommandProvider").getAsJsonArray("commands").map { it.asString }
     }
 
     fun execute(command: ServerCommand) {
