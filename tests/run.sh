@@ -12,7 +12,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 passed=0 failed=0
 skipped=()
-stages=(packages format clippy rust clients torch debuggers vscode)
+stages=(packages format clippy rust clients torch debuggers vscode pycharm)
 
 main() {
   local wanted=("${@:-${stages[@]}}")
@@ -99,6 +99,11 @@ stage_debuggers() {
 # Real VS Code, headless: the extension in its own host, and in the page.
 stage_vscode() {
   cargo build --locked -p cublame -q && suite "VS Code extension" bash vscode-extension/test/run.sh target/debug/cublame
+}
+
+# The plugin's core for real, its IDE layer against signatures, and PyCharm's own debugger.
+stage_pycharm() {
+  cargo build --locked -p cublame -q && suite "PyCharm plugin" bash pycharm-plugin/test/run.sh target/debug/cublame
 }
 
 main "$@"

@@ -326,9 +326,6 @@ impl<E: Editor> World<E> {
         let Some(path) = survey::consent_file(&self.surroundings) else { return };
         let consents = self.consents.clone();
         self.write(Then::Look, move || {
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
             write_aside(&path, &serde_json::to_string_pretty(&consents)?)
         });
     }
@@ -354,6 +351,9 @@ fn quoted(argv: &[String]) -> String {
 
 /// Whoever reads the file sees the old one or the new one whole.
 fn write_aside(path: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
     let aside = path.with_extension(format!("{}.new", std::process::id()));
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&aside)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| std::fs::rename(&aside, path));

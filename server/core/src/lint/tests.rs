@@ -177,7 +177,8 @@ proptest! {
                 for finding in lint(&file, &Settings::default()) {
                     prop_assert!(torn.get(finding.range).is_some());
                     for edit in finding.fix.iter().flat_map(|fix| &fix.edits) {
-                        prop_assert!(torn.get(edit.start..edit.end).is_some());
+                        let (rule, range) = (finding.rule, edit.start..edit.end);
+                        prop_assert!(torn.get(range.clone()).is_some(), "{path}, {rule}: {range:?} of {}", torn.len());
                     }
                 }
             }

@@ -118,7 +118,9 @@ pub fn of_python(code: &Code<'_, '_>) -> Vec<Variable> {
             Some(value @ Expr::StringLiteral(string)) if string.value.as_slice().len() == 1 => {
                 let source = code.source(value);
                 let quote = source.chars().next().filter(|first| matches!(first, '"' | '\''));
-                let plain = quote.filter(|quote| !source.starts_with(&quote.to_string().repeat(3)));
+                // A half-typed string has no closing quote.
+                let closed = quote.filter(|&quote| source.len() > 1 && source.ends_with(quote));
+                let plain = closed.filter(|quote| !source.starts_with(&quote.to_string().repeat(3)));
                 plain.map(|_| value.start().to_usize() + 1..value.end().to_usize() - 1)
             }
             _ => None,
