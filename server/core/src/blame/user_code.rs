@@ -41,7 +41,8 @@ impl Spot {
             file: frame.file.clone(),
             path: frame.path.clone(),
             line: frame.line,
-            function: Some(frame.function.clone()),
+            // The file of a SyntaxError was never run: no function of it is on the stack.
+            function: Some(frame.function.clone()).filter(|function| !function.is_empty()),
             source: frame.source.as_deref().map(|source| source.trim().to_owned()),
             columns: frame.column.zip(frame.end_column.filter(|_| ends_here)),
             carets: None,
