@@ -185,4 +185,18 @@ mod tests {
             &["1 event in events/7-a.jsonl was of a later version of cublame and left out."],
         );
     }
+
+    #[test]
+    fn what_a_crash_left_is_read_and_an_empty_file_is_none() {
+        let run = tempfile::tempdir().unwrap();
+        let events = run.path().join(EVENTS);
+        std::fs::create_dir(&events).unwrap();
+        std::fs::write(events.join("7-a.fault"), b"Fatal Python error: Segmentation fault\n\xff").unwrap();
+        std::fs::write(events.join("8-b.fault"), "").unwrap();
+        std::fs::write(events.join("7-a.jsonl"), START).unwrap();
+        let (crashes, unread) = read_crashes(run.path());
+        assert_eq!(crashes.iter().map(|crash| crash.pid).collect::<Vec<_>>(), [7]);
+        assert!(crashes[0].text.starts_with("Fatal Python error"));
+        assert_eq!(unread, [""; 0]);
+    }
 }
