@@ -20,11 +20,12 @@ const ROUNDS: usize = 4;
 /// Files that a case finds: a real trace names a few, and a mutated one may name thousands.
 const MOST_FILES: usize = 12;
 
-pub fn explain(log: &[u8], seeds: &Seeds, random: &mut Rng) {
+/// Returns the bytes that were read: of the log, and of the sources that it made the product ask for.
+pub fn explain(log: &[u8], seeds: &Seeds, random: &mut Rng) -> usize {
     let evidence = evidence(log, random);
     let reading = Reading::of(&evidence);
     let mut sources = Sources::new(vec!["/home/dev/proj".to_owned()]);
-    let mut found = 0;
+    let (mut found, mut read) = (0, log.len());
     for _ in 0..ROUNDS {
         let wanted = reading.wanted(&sources);
         if wanted.is_empty() {
@@ -34,6 +35,7 @@ pub fn explain(log: &[u8], seeds: &Seeds, random: &mut Rng) {
             assert!(!sources.asked(&name), "{name} is wanted again");
             let source = if found < MOST_FILES { source(&name, seeds, random) } else { None };
             found += usize::from(source.is_some());
+            read += source.as_ref().map_or(0, |source| source.text.len());
             sources.insert(name, source);
         }
     }
@@ -47,6 +49,7 @@ pub fn explain(log: &[u8], seeds: &Seeds, random: &mut Rng) {
     std::hint::black_box(terminal::render(&verdicts, &sources, style));
     let written = serde_json::to_string(&Verdicts::new(verdicts));
     assert!(written.is_ok_and(|text| serde_json::from_str::<Verdicts>(&text).is_ok()), "the JSON is not read again");
+    read
 }
 
 fn evidence(log: &[u8], random: &mut Rng) -> Evidence {
