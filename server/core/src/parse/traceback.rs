@@ -158,7 +158,10 @@ impl<'a, 'l> Reader<'a, 'l> {
             self.at = before;
             return false;
         }
-        links[known - 1].relation = Some(relation);
+        // What stood before the connector may have been a header and nothing else.
+        if let Some(before) = known.checked_sub(1).and_then(|last| links.get_mut(last)) {
+            before.relation = Some(relation);
+        }
         true
     }
 
