@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cublame_core::advice::advise;
+use cublame_core::blame::Reading;
 use cublame_core::catalog::Texts;
 use cublame_core::source::Source;
-use cublame_core::{Evidence, Sources, Verdict, blame};
+use cublame_core::{Evidence, Sources, Verdict};
 
 /// No source file that people write is larger.
 const LARGEST: u64 = 8 << 20;
@@ -30,8 +31,9 @@ pub struct Judged {
 pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: &Texts) -> Judged {
     let mut sources = Sources::new(roots.iter().map(|root| root.to_string_lossy().into_owned()).collect());
     let mut finder = Finder::new(roots, cwd);
+    let reading = Reading::of(evidence);
     for _ in 0..ROUNDS {
-        let wanted = blame::wanted(evidence, &sources);
+        let wanted = reading.wanted(&sources);
         if wanted.is_empty() {
             break;
         }
@@ -40,7 +42,7 @@ pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: 
             sources.insert(name, found);
         }
     }
-    let mut verdicts = blame::blame(evidence, &sources, texts);
+    let mut verdicts = reading.blame(&sources, texts);
     for verdict in &mut verdicts {
         verdict.advice = advise(verdict, evidence, texts);
     }

@@ -8,6 +8,7 @@ mod asserts;
 mod context;
 mod failure;
 mod launches;
+mod named;
 mod nccl;
 mod place;
 mod root;
@@ -26,27 +27,58 @@ use crate::parse::{self, Findings, oom};
 use crate::verdict::{Certainty, Collateral, ExceptionText, Verdict};
 use crate::{Evidence, Sources};
 
-/// The verdicts on some evidence, the root cause first. No failure, no verdict.
-pub fn blame(evidence: &Evidence, sources: &Sources, texts: &Texts) -> Vec<Verdict> {
-    let Some(case) = Case::of(evidence, sources) else { return Vec::new() };
-    let mut verdicts = vec![case.verdict(evidence, sources, texts)];
-    verdicts.extend(case.survived.iter().map(|failure| {
-        let alone = Case { root: failure.clone(), noticed: false, asserts: Asserts::default(), ..Case::default() };
-        Verdict { fatal: false, ..alone.verdict(evidence, sources, texts) }
-    }));
-    verdicts
+/// Some evidence whose texts have been read. Reading is what takes time; after it every question is quick, and it can be
+/// asked again when more sources are there.
+#[derive(Debug)]
+pub struct Reading<'e> {
+    evidence: &'e Evidence,
+    asserts: Asserts,
+    failures: Vec<Failure>,
+    /// The frames of the forward call that anomaly mode printed, and its function.
+    forward: Vec<user_code::Spot>,
+    forward_function: String,
 }
 
-/// The source files that `blame` would like to read and has not been answered for, by their names in the evidence.
+impl<'e> Reading<'e> {
+    pub fn of(evidence: &'e Evidence) -> Self {
+        let findings = evidence.log.as_ref().map(parse::parse).unwrap_or_default();
+        let (forward_function, forward) = forward_trace(&findings);
+        let failures = failures(evidence, &findings);
+        Self { evidence, asserts: Asserts::of(&findings), failures, forward, forward_function }
+    }
+
+    /// The source files that `blame` would like to read and has not been answered for, by their names in the evidence.
+    pub fn wanted(&self, sources: &Sources) -> Vec<String> {
+        let Some(case) = Case::of(self, sources) else { return Vec::new() };
+        let failures = std::iter::once(&case.root).chain(case.in_other_threads());
+        let frames = failures.flat_map(|failure| &failure.links).flat_map(|link| &link.spots).chain(&case.forward);
+        let frames = frames.filter(|spot| !sources.asked(&spot.file) && spot.is_user(sources));
+        let mut names: BTreeSet<String> = frames.map(|spot| spot.file.clone()).collect();
+        names.extend(case.judge(self.evidence, sources).wanted);
+        names.retain(|name| !sources.asked(name) && !is_no_file(name));
+        names.into_iter().collect()
+    }
+
+    /// The verdicts, the root cause first. No failure, no verdict.
+    pub fn blame(&self, sources: &Sources, texts: &Texts) -> Vec<Verdict> {
+        let Some(case) = Case::of(self, sources) else { return Vec::new() };
+        let mut verdicts = vec![case.verdict(self.evidence, sources, texts)];
+        verdicts.extend(case.survived.iter().map(|failure| {
+            let alone = Case { root: failure.clone(), noticed: false, asserts: Asserts::default(), ..Case::default() };
+            Verdict { fatal: false, ..alone.verdict(self.evidence, sources, texts) }
+        }));
+        verdicts
+    }
+}
+
+/// The verdicts on some evidence with the sources at hand, the root cause first.
+pub fn blame(evidence: &Evidence, sources: &Sources, texts: &Texts) -> Vec<Verdict> {
+    Reading::of(evidence).blame(sources, texts)
+}
+
+/// The source files that [`blame`] would like to read first.
 pub fn wanted(evidence: &Evidence, sources: &Sources) -> Vec<String> {
-    let Some(case) = Case::of(evidence, sources) else { return Vec::new() };
-    let failures = std::iter::once(&case.root).chain(case.in_other_threads());
-    let frames = failures.flat_map(|failure| &failure.links).flat_map(|link| &link.spots).chain(&case.forward);
-    let mut names: BTreeSet<String> =
-        frames.filter(|spot| spot.is_user(sources)).map(|spot| spot.file.clone()).collect();
-    names.extend(case.judge(evidence, sources).wanted);
-    names.retain(|name| !sources.asked(name) && !is_no_file(name));
-    names.into_iter().collect()
+    Reading::of(evidence).wanted(sources)
 }
 
 /// `<stdin>`, `Cell In[5]`: code that was never a file.
@@ -70,10 +102,9 @@ struct Case {
 }
 
 impl Case {
-    fn of(evidence: &Evidence, sources: &Sources) -> Option<Self> {
-        let findings = evidence.log.as_ref().map(parse::parse).unwrap_or_default();
-        let mut asserts = Asserts::of(&findings);
-        let mut all = failures(evidence, &findings);
+    fn of(reading: &Reading, sources: &Sources) -> Option<Self> {
+        let mut asserts = reading.asserts.clone();
+        let mut all = reading.failures.clone();
         let chosen = choose(&all, &asserts);
         if chosen.is_none() && asserts.lines.is_empty() {
             return None;
@@ -98,7 +129,7 @@ impl Case {
             root.rank = root.rank.or(asserts.rank);
             root.error = root.error.take().or_else(|| root.kind.errors.first().map(|error| error.named(&error.name)));
         }
-        let (forward_function, forward) = forward_trace(&findings);
+        let (forward, forward_function) = (reading.forward.clone(), reading.forward_function.clone());
         let later = all.split_off(index.min(all.len()));
         let (survived, mut collateral): (Vec<Failure>, Vec<Failure>) = all.into_iter().partition(|failure| {
             failure.weight() < 3 && failure.kind.id != UNRECOGNISED && failure.kind.id != root.kind.id

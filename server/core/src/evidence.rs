@@ -13,6 +13,8 @@ pub struct Evidence {
     pub log: Option<crate::log::Log>,
     /// The hook's events, one entry a process, in the order of their first event.
     pub processes: Vec<ProcessEvents>,
+    /// What Python's faulthandler wrote as a process died by a signal, one entry a process.
+    pub crashes: Vec<Crash>,
     /// The run, when there was one; None for a pasted log.
     pub run: Option<Run>,
     pub exit: Option<Exit>,
@@ -31,6 +33,14 @@ pub struct TracedProcess {
     pub cores: Vec<GpuCore>,
 }
 
+/// The stacks of one process at the signal that ended it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Crash {
+    pub pid: u32,
+    /// `Fatal Python error: Segmentation fault` and the stack of each thread, most recent call first.
+    pub text: String,
+}
+
 /// The events of one process, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProcessEvents {
@@ -46,5 +56,16 @@ impl ProcessEvents {
             What::Exception(exception) => exception.rank,
             What::Exit(_) => None,
         })
+    }
+
+    /// TORCHELASTIC_RESTART_COUNT as the process had it at its start.
+    pub fn restart(&self) -> u32 {
+        self.events
+            .iter()
+            .find_map(|event| match &event.what {
+                What::Start(start) => start.restart,
+                _ => None,
+            })
+            .unwrap_or(0)
     }
 }

@@ -101,6 +101,12 @@ fn shapes_of_tracebacks() {
         ("blank lines between", TRACEBACK.replace('\n', "\n\n"), "/home/dev/proj/train.py", 51),
         ("carriage returns", TRACEBACK.replace('\n', "\r\n"), "/home/dev/proj/train.py", 51),
         (
+            "a cause of which the header alone is left",
+            format!("Traceback (most recent call last):\n\nDuring handling of the above exception, another exception occurred:\n\n{TRACEBACK}"),
+            "/home/dev/proj/train.py",
+            51,
+        ),
+        (
             "worker of a data loader",
             "Traceback (most recent call last):\n  File \"/p/train.py\", line 9, in <module>\n    for b in loader:\n  File \"/v/site-packages/torch/_utils.py\", line 700, in reraise\n    raise exception\nRuntimeError: Caught RuntimeError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n  File \"/v/site-packages/torch/utils/data/_utils/worker.py\", line 3, in _worker_loop\n    data = fetcher.fetch(index)\n  File \"/p/data.py\", line 6, in __getitem__\n    return x.cuda()\nRuntimeError: CUDA error: invalid configuration argument\n".to_owned(),
             "/p/data.py",

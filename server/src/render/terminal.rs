@@ -91,6 +91,7 @@ fn frame<'a>(group: Group<'a>, place: &'a Place, verdict: &'a Verdict, sources: 
     let surfaced = verdict
         .reported
         .as_ref()
+        .filter(|reported| reported.line > 0)
         .filter(|reported| reported.file == place.file && reported.line != place.line)
         .filter(|reported| reported.line.abs_diff(place.line) <= NEAR && reported.line as usize <= lines.len());
     let last = surfaced.map_or(culprit, |reported| culprit.max(reported.line as usize));
@@ -141,4 +142,32 @@ fn span(window: &[&str], start: usize, place: &Place) -> std::ops::Range<usize> 
 /// Text from a log as one line of plain characters: no escape sequence may reach the terminal.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cublame_core::source::Source;
+
+    use super::*;
+
+    const VERDICT: &str = include_str!("../../../tests/fixtures/verdicts/device-assert.json");
+
+    /// A report on disk may be damaged, and a file shorter than it was.
+    #[test]
+    fn any_lines_and_columns_are_shown() {
+        let numbers = [0, 1, 2, 3, 4, 5, u32::MAX];
+        for (line, column, reported) in numbers
+            .iter()
+            .flat_map(|line| numbers.iter().flat_map(move |column| numbers.map(|last| (*line, *column, last))))
+        {
+            let mut verdict = serde_json::from_str::<Verdict>(VERDICT).unwrap();
+            let place = verdict.place.as_mut().unwrap();
+            (place.line, place.column, place.end_column) = (line, Some(column), Some(reported));
+            let file = place.file.clone();
+            verdict.reported = Some(Place { line: reported, ..place.clone() });
+            let mut sources = Sources::default();
+            sources.insert(file, Some(Source { path: "/p/a.py".to_owned(), text: "a = 1\n\n\tb(x)\né(y)\n".into() }));
+            assert!(render(&[verdict], &sources, Style::PLAIN).starts_with("error"), "{line} {column} {reported}");
+        }
+    }
 }

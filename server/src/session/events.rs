@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cublame_core::event::{self, Event};
-use cublame_core::evidence::ProcessEvents;
+use cublame_core::evidence::{Crash, ProcessEvents};
 use serde::Deserialize;
 
 use super::folder::{EVENTS, LARGEST_FILE};
@@ -11,12 +11,10 @@ use crate::os::files;
 
 /// The events of a run, one entry a process in the order of their first event, and what could not be read.
 pub fn read(run: &Path) -> (Vec<ProcessEvents>, Vec<String>) {
-    let mut names: Vec<String> = match files::names_beneath(run, &[EVENTS]) {
-        Ok(names) => names.into_iter().filter_map(|name| name.into_string().ok()).collect(),
+    let names = match names(run, ".jsonl") {
+        Ok(names) => names,
         Err(failure) => return (Vec::new(), vec![format!("{EVENTS}/ cannot be read: {failure}.")]),
     };
-    names.retain(|name| name.ends_with(".jsonl") && !name.starts_with('.'));
-    names.sort_unstable();
 
     let (mut processes, mut unread) = (Vec::new(), Vec::new());
     for name in names {
@@ -32,6 +30,32 @@ pub fn read(run: &Path) -> (Vec<ProcessEvents>, Vec<String>) {
     let first = |process: &ProcessEvents| process.events.first().map_or(f64::INFINITY, |event| event.time);
     processes.sort_by(|a, b| first(a).total_cmp(&first(b)));
     (processes, unread)
+}
+
+/// What Python's faulthandler wrote into the files that the hook opened for it, and what could not be read. A process
+/// that lives, or was killed, leaves an empty file.
+pub fn read_crashes(run: &Path) -> (Vec<Crash>, Vec<String>) {
+    let (mut crashes, mut unread) = (Vec::new(), Vec::new());
+    // That the folder cannot be read is already said of the events.
+    for name in names(run, ".fault").unwrap_or_default() {
+        match files::read_beneath(run, &[EVENTS, &name], LARGEST_FILE) {
+            Ok(bytes) if bytes.trim_ascii().is_empty() => {}
+            Ok(bytes) => {
+                let pid = name.split('-').next().and_then(|pid| pid.parse().ok()).unwrap_or(0);
+                crashes.push(Crash { pid, text: String::from_utf8_lossy(&bytes).into_owned() });
+            }
+            Err(failure) => unread.push(format!("{EVENTS}/{name} cannot be read: {failure}.")),
+        }
+    }
+    (crashes, unread)
+}
+
+fn names(run: &Path, ending: &str) -> std::io::Result<Vec<String>> {
+    let names = files::names_beneath(run, &[EVENTS])?;
+    let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
+    names.retain(|name| name.ends_with(ending) && !name.starts_with('.'));
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// One file: the events of one process, and sentences about the lines that are not events.
@@ -160,5 +184,19 @@ mod tests {
             1,
             &["1 event in events/7-a.jsonl was of a later version of cublame and left out."],
         );
+    }
+
+    #[test]
+    fn what_a_crash_left_is_read_and_an_empty_file_is_none() {
+        let run = tempfile::tempdir().unwrap();
+        let events = run.path().join(EVENTS);
+        std::fs::create_dir(&events).unwrap();
+        std::fs::write(events.join("7-a.fault"), b"Fatal Python error: Segmentation fault\n\xff").unwrap();
+        std::fs::write(events.join("8-b.fault"), "").unwrap();
+        std::fs::write(events.join("7-a.jsonl"), START).unwrap();
+        let (crashes, unread) = read_crashes(run.path());
+        assert_eq!(crashes.iter().map(|crash| crash.pid).collect::<Vec<_>>(), [7]);
+        assert!(crashes[0].text.starts_with("Fatal Python error"));
+        assert_eq!(unread, [""; 0]);
     }
 }

@@ -166,7 +166,9 @@ impl RunFolder {
         let blocking = run.as_ref().is_some_and(|run| run.blocking);
         let (traced, unread_traces) = traced::read(&self.path);
         unread.extend(unread_traces);
-        Evidence { traced, log, processes, run, exit: report.map(|report| report.exit), blocking, unread }
+        let (crashes, unread_crashes) = events::read_crashes(&self.path);
+        unread.extend(unread_crashes);
+        Evidence { traced, log, processes, crashes, run, exit: report.map(|report| report.exit), blocking, unread }
     }
 
     /// Does its supervisor still watch it? Checked by number and start time, so that a later process is not taken for it.

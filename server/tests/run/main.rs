@@ -4,6 +4,7 @@
 mod project;
 mod terminal;
 
+mod crashes;
 mod daemons;
 mod disk;
 mod exit_codes;

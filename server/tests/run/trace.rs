@@ -76,6 +76,6 @@ fn stand_in(folder: &Path) -> PathBuf {
     driver
 }
 
-fn home() -> PathBuf {
+pub fn home() -> PathBuf {
     std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default()
 }

@@ -5,10 +5,13 @@ use crate::catalog::facts::Assert;
 use crate::parse::{AssertLine, Findings, What};
 use crate::verdict::DeviceAssert;
 
+/// Assertions told apart: a program that fires more of them at once is one whose text was made up.
+const MOST_ASSERTS: usize = 256;
+
 /// The assertions of a log.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Asserts {
-    /// In order of appearance.
+    /// In order of appearance, the first [`MOST_ASSERTS`] of them.
     pub lines: Vec<AssertLine>,
     /// Index into `Log::lines` of the first.
     pub line: Option<usize>,
@@ -24,16 +27,18 @@ impl Asserts {
             asserts.line = asserts.line.or(Some(finding.line));
             asserts.rank = asserts.rank.or(finding.rank);
             asserts.device = asserts.device.or(line.device);
+            let full = asserts.lines.len() == MOST_ASSERTS;
             let known = asserts
                 .lines
                 .iter_mut()
-                .find(|known| known.file == line.file && known.line == line.line && known.condition == line.condition);
+                .find(|known| known.line == line.line && known.file == line.file && known.condition == line.condition);
             match known {
                 Some(known) => {
                     known.count = known.count.saturating_add(line.count);
                     known.kernel = known.kernel.take().or_else(|| line.kernel.clone());
                     known.values = known.values.take().or_else(|| line.values.clone());
                 }
+                None if full => {}
                 None => asserts.lines.push(line.clone()),
             }
         }

@@ -4,7 +4,8 @@ use super::user_code::Spot;
 use crate::catalog::facts;
 use crate::catalog::facts::{Kind, Reporting, UNRECOGNISED};
 use crate::event::{self, What as EventWhat};
-use crate::evidence::{Evidence, ProcessEvents, TracedProcess};
+use crate::evidence::{Crash, Evidence, ProcessEvents, TracedProcess};
+use crate::log::Log;
 use crate::parse::{self, Chain, Findings, Level, Relation, Summary, What, cuda_error};
 use crate::run::Exit;
 use crate::source::Sources;
@@ -162,6 +163,7 @@ pub fn failures(evidence: &Evidence, findings: &Findings) -> Vec<Failure> {
             merge(&mut failures, failure);
         }
     }
+    failures.extend(evidence.crashes.iter().flat_map(|crash| of_crash(crash, &evidence.processes)));
     failures.sort_by_key(|failure| failure.restart);
     // A dump ends the process before any exception, and a program may swallow an error: then only the driver tells.
     if failures.iter().all(|failure| failure.weight() > 0) {
@@ -250,6 +252,19 @@ fn of_stack(reason: &str, frames: &[parse::Frame]) -> Failure {
         relation: None,
     };
     of_links(vec![link], Told::Stack)
+}
+
+/// A forked child writes into the file of its parent, so one file may tell of several processes.
+fn of_crash(crash: &Crash, processes: &[ProcessEvents]) -> Vec<Failure> {
+    let process = processes.iter().find(|process| process.pid == crash.pid);
+    let rank = process.and_then(ProcessEvents::rank);
+    let restart = process.map_or(0, ProcessEvents::restart);
+    let stacks =
+        parse::parse(&Log::from_text(&crash.text)).found.into_iter().filter_map(|finding| match finding.what {
+            What::Stack { reason, frames } => Some(Failure { rank, restart, ..of_stack(&reason, &frames) }),
+            _ => None,
+        });
+    stacks.collect()
 }
 
 fn of_summary(summary: &Summary) -> Option<Failure> {
@@ -351,7 +366,7 @@ fn carried(links: Vec<Link>) -> Vec<Link> {
         let nested = link.message.find("Traceback (most recent call last)");
         let line = nested.map(|at| link.message[..at].rfind('\n').map_or(0, |end| end + 1));
         if let Some(line) = line.filter(|line| *line > 0) {
-            let log = crate::log::Log::from_text(&link.message[line..]);
+            let log = Log::from_text(&link.message[line..]);
             for finding in parse::parse(&log).found {
                 if let What::Exception(chain) = finding.what {
                     let mut inner = of_chain(&chain).links;

@@ -8,6 +8,7 @@ use super::Case;
 use super::context::{ends_in_backward, is_jax, is_observer, is_replay, phase};
 use super::failure::{Failure, Told};
 use super::launches::by_journal;
+use super::named::named_in_message;
 use super::user_code::Spot;
 use crate::catalog::facts::{Reporting, Subject, UNRECOGNISED};
 use crate::parse::{cuda_error, jax};
@@ -51,6 +52,12 @@ pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
             judgement.because.push(("sanitizer", vec![("what", root.headline())]));
             judgement.certainty = Certainty::Exact;
         }
+        // The call crashed, which is where memory was bad and not where it was made so.
+        Reporting::Synchronous if root.told == Told::Stack && root.kind.id != UNRECOGNISED => {
+            judgement.because.push(("crash", vec![]));
+            judgement.certainty = Certainty::Likely;
+            judgement.trusted = true;
+        }
         Reporting::Synchronous if root.is_told_by_another(sources) => {
             judgement.because.push(("another-trace", vec![]));
             judgement.certainty = Certainty::Likely;
@@ -63,6 +70,7 @@ pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
             judgement.because.push(("synchronous", vec![]));
             judgement.certainty = Certainty::Exact;
             judgement.trusted = true;
+            named_in_message(root, sources, &mut judgement);
         }
         Reporting::Elsewhere => elsewhere(case, sources, &mut judgement),
         // The journal knows which launches can have failed; the text only knows where the failure surfaced.

@@ -22,6 +22,11 @@ pub fn choose(failures: &[Failure], asserts: &Asserts) -> Option<usize> {
     if failures[first].kind.id == "nccl-timeout" {
         return nccl::rank_behind(failures).or(Some(first));
     }
+    // A parent says that its worker crashed; the worker's own stack says where.
+    if failures[first].kind.id == "segfault" {
+        let crashed = |failure: &Failure| failure.told == Told::Stack && failure.kind.id == "segfault";
+        return failures.iter().position(crashed).or(Some(first));
+    }
     // Of a launcher's own lines the account of its workers tells most: it names the rank that failed first.
     if failures[first].told == Told::Launcher || failures[first].kind.id == "child-failed" {
         let account = |failure: &Failure| {

@@ -41,7 +41,8 @@ impl Spot {
             file: frame.file.clone(),
             path: frame.path.clone(),
             line: frame.line,
-            function: Some(frame.function.clone()),
+            // The file of a SyntaxError was never run: no function of it is on the stack.
+            function: Some(frame.function.clone()).filter(|function| !function.is_empty()),
             source: frame.source.as_deref().map(|source| source.trim().to_owned()),
             columns: frame.column.zip(frame.end_column.filter(|_| ends_here)),
             carets: None,
@@ -65,8 +66,11 @@ impl Spot {
     /// The user's own code, as against a library's or the interpreter's.
     ///
     /// What lies under a folder that the user named is the user's, unless an installer put it there: a virtual
-    /// environment inside the workspace holds libraries.
+    /// environment inside the workspace holds libraries. A frame without a line (CPython says 0) is no place in any.
     pub fn is_user(&self, sources: &Sources) -> bool {
+        if self.line == 0 {
+            return false;
+        }
         let found = sources.get(&self.file).map(|source| source.path.as_str());
         for name in [found, self.path.as_deref(), Some(self.file.as_str())].into_iter().flatten() {
             let name = name.replace('\\', "/");

@@ -27,6 +27,7 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
         return Taken::one(1, What::Stack { reason, frames });
     }
     used += 1;
+    used += usize::from(lines.get(used).is_some_and(|line| line.text.trim() == "Garbage-collecting"));
     while let Some((frame, _)) = lines.get(used).and_then(|line| frame_of(&line.text)) {
         frames.push(frame);
         used += 1;

@@ -46,9 +46,16 @@ fn tells_of_failure(text: &str) -> bool {
 
 /// An exception's last line where no traceback stands before it: `Type: message`, the type by its usual endings.
 pub(super) fn head(line: &str) -> Option<(String, String)> {
-    let found = HEAD.captures(line)?;
-    let message = found.name("message").map_or("", |message| message.as_str());
-    Some((found.name("type")?.as_str().to_owned(), message.to_owned()))
+    let (type_name, message) = split(&HEAD, line)?;
+    Some((type_name.to_owned(), message.to_owned()))
+}
+
+/// The type that a pattern of heads finds, and the message after the match: a pattern that took the message in would
+/// have to run over all of a long line with its slowest engine.
+pub(super) fn split<'l>(head: &Regex, line: &'l str) -> Option<(&'l str, &'l str)> {
+    let found = head.captures(line)?;
+    let type_name = found.name("type")?.as_str();
+    Some((type_name, &line[found.get(0)?.end()..]))
 }
 
 /// A message from its first line, and how many of the lines after it belong to it.
@@ -137,7 +144,7 @@ static VERBOSE: LazyLock<Regex> = LazyLock::new(|| {
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     super::regex(concat!(
         r"^\s{0,8}(?P<type>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*",
-        r"(?:Error|Exception|Interrupt|Exhausted|OutOfResources|OOM|Exit|ProcessExitedException)(?:\([A-Za-z_.]+\))?)(?::(?:\s(?P<message>.*))?)?$",
+        r"(?:Error|Exception|Interrupt|Exhausted|OutOfResources|OOM|Exit|ProcessExitedException)(?:\([A-Za-z_.]+\))?)(?:$|:$|:\s)",
     ))
 });
 

@@ -21,6 +21,8 @@ mod sanitizer;
 pub mod cuda_error;
 pub mod jax;
 pub mod oom;
+pub mod tensorflow;
+pub mod triton;
 
 use std::collections::BTreeMap;
 

@@ -158,7 +158,10 @@ impl<'a, 'l> Reader<'a, 'l> {
             self.at = before;
             return false;
         }
-        links[known - 1].relation = Some(relation);
+        // What stood before the connector may have been a header and nothing else.
+        if let Some(before) = known.checked_sub(1).and_then(|last| links.get_mut(last)) {
+            before.relation = Some(relation);
+        }
         true
     }
 
@@ -382,11 +385,9 @@ pub(super) fn frame_of(line: &str) -> Option<(Frame, usize)> {
 
 /// `Type: message` or `Type` under a traceback, where any dotted name is a type.
 fn head_of(line: &str) -> Option<(String, String)> {
-    let found = HEAD.captures(line)?;
-    let type_name = found.name("type")?.as_str();
+    let (type_name, message) = message::split(&HEAD, line)?;
     let last = type_name.rsplit('.').next()?;
     let is_type = type_name.contains('.') || last.trim_start_matches('_').starts_with(char::is_uppercase);
-    let message = found.name("message").map_or("", |message| message.as_str());
     is_type.then(|| (type_name.to_owned(), message.to_owned()))
 }
 
@@ -403,7 +404,7 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
-    super::regex(r"^\s{0,8}(?P<type>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:\([A-Za-z_.]+\))?)(?::(?:\s(?P<message>.*))?)?$")
+    super::regex(r"^\s{0,8}(?P<type>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:\([A-Za-z_.]+\))?)(?:$|:$|:\s)")
 });
 
 static REPEATED: LazyLock<Regex> = LazyLock::new(|| super::regex(r"^\s*\[Previous line repeated \d+ more times?\]"));
