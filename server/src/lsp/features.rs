@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_real_clients_can_do() {
-        let common = Features { hover_markdown: true, action_literals: true, ..Features::default() };
+        let common = Features { hover_markdown: true, action_literals: true, apply_edit: true, ..Features::default() };
         let vscode = start(initialize!("vscode-1.139-languageclient11"));
         assert_eq!(
             vscode.features,
@@ -177,6 +177,8 @@ mod tests {
                 pull_settings: true,
                 settings_registration: true,
                 lens_refresh: true,
+                versioned_edits: true,
+                create_files: true,
                 ..common.clone()
             }
         );
@@ -196,7 +198,7 @@ mod tests {
         let old_neovim = start(initialize!("nvim-0.7.2"));
         assert_eq!(old_neovim.features, Features { related_information: true, progress: true, ..common.clone() });
         let emacs = start(initialize!("emacs28-eglot1.9"));
-        assert_eq!(emacs.features, Features { pull_settings: true, hover_markdown: false, ..common });
+        assert_eq!(emacs.features, Features { pull_settings: true, hover_markdown: false, versioned_edits: true, ..common });
         for client in [vscode, neovim, old_neovim, emacs] {
             assert_eq!(client.roots, [PathBuf::from("/home/dev/proj")]);
         }
