@@ -9,6 +9,8 @@ pub mod error;
 pub mod lsp;
 pub mod world;
 
+pub mod configure;
+
 pub mod render;
 pub mod session;
 pub mod sources;

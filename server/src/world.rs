@@ -10,8 +10,9 @@ use std::time::{Duration, SystemTime};
 
 use cublame_core::catalog::Language;
 use cublame_core::text::LineIndex;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
+pub mod configuring;
 pub mod finding;
 pub mod orders;
 pub mod paths;
@@ -21,14 +22,17 @@ pub mod starting;
 mod survey;
 mod watching;
 
+use configuring::{Configured, Edits};
 use finding::Finding;
-use orders::{Order, Refusal, Then};
+use orders::{Answer, Order, Then};
 use paths::Mapping;
 use reading::{FileTexts, Surveyed};
 use standing::KnownRun;
 use survey::{Plan, Stamp, Survey};
 use watching::Watching;
 
+use crate::configure::Plan as Configuration;
+use crate::configure::files::Change;
 use crate::session::place::Surroundings;
 
 /// Everything that changes the world.
@@ -57,7 +61,22 @@ pub enum Event {
         live: bool,
     },
     /// A command of the user's; the answer is there at once.
-    Order(Order, oneshot::Sender<Result<serde_json::Value, Refusal>>),
+    Order(Order, Answer),
+    /// What has to change for the run configurations that the user wants.
+    Planned {
+        plan: Configuration,
+        answer: Answer,
+    },
+    /// The part of it that is the server's is on disk.
+    Configured {
+        done: Configured,
+        answer: Answer,
+    },
+    /// The editor has made the changes of [`Editor::edit`], or says why not.
+    Edited {
+        edit: u64,
+        failure: Option<String>,
+    },
     /// A file was written, or why not.
     Written {
         outcome: Result<(), String>,
@@ -88,6 +107,11 @@ pub trait Editor: Send + 'static {
     fn tell(&mut self, level: Level, text: String);
     /// Asks the user; the answer comes as [`Event::Answered`], or never.
     fn ask(&mut self, question: u64, text: String, choices: &[&str]);
+    /// Can the editor make this change itself, so that it can be undone there?
+    fn can_edit(&self, change: &Change) -> bool;
+    /// Has the editor make changes, each to the version of its document that is given where one is open.
+    /// How it went comes as [`Event::Edited`], or never.
+    fn edit(&mut self, edit: u64, changes: &[(Change, Option<i32>)]);
     /// Shows a file.
     fn open(&mut self, path: &Path);
     /// A bar for a run that the server started, with a way to stop it.
@@ -191,6 +215,7 @@ pub fn start<E: Editor>(make_editor: impl FnOnce(Reply) -> E, surroundings: Surr
         reading: Reading::Idle,
         children: starting::Children::default(),
         questions: orders::Questions::default(),
+        edits: Edits::default(),
         consents: BTreeSet::new(),
         complained: HashSet::new(),
     };
@@ -249,6 +274,7 @@ struct World<E> {
     reading: Reading,
     children: starting::Children,
     questions: orders::Questions,
+    edits: Edits,
     /// The roots for which the user has said that a run may be repeated without asking.
     consents: BTreeSet<PathBuf>,
     /// What was already said about files that cannot be read.
@@ -296,10 +322,10 @@ impl<E: Editor> World<E> {
             Event::Surveyed(survey) => self.surveyed(*survey),
             Event::TextsRead(texts) => self.texts_read(texts),
             Event::Explained { explained, live } => self.explained(*explained, live),
-            Event::Order(order, answer) => {
-                // Who asked may have given up waiting.
-                answer.send(self.order(order)).ok();
-            }
+            Event::Order(order, answer) => self.order(order, answer),
+            Event::Planned { plan, answer } => self.planned(plan, answer),
+            Event::Configured { done, answer } => self.configured(done, answer),
+            Event::Edited { edit, failure } => self.edited(edit, failure),
             Event::Written { outcome, then } => self.written(outcome, then),
             Event::Answered { question, choice } => self.answered(question, choice),
             Event::ChildEnded { child, failure } => self.child_ended(child, failure),

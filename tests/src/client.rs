@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use tower_lsp::jsonrpc::Error;
 use tower_lsp::ls_types::notification::{self as notifications, Notification};
 use tower_lsp::ls_types::request::{self as requests, Request};
-use tower_lsp::ls_types::{Diagnostic, InitializeResult, Position, Uri};
+use tower_lsp::ls_types::{Diagnostic, InitializeResult, Position, Range, Uri};
 use tower_lsp::{ClientSocket, LanguageServer, LspService};
 
 use crate::Project;
@@ -228,6 +228,16 @@ impl TestServer {
 
     pub fn code_actions(&mut self, path: &Path, diagnostics: &[Diagnostic]) -> Vec<Value> {
         let range = diagnostics.first().map(|diagnostic| diagnostic.range).unwrap_or_default();
+        self.code_actions_in(path, range, diagnostics)
+    }
+
+    /// What is offered at the start of a line (from 0), where no diagnostic is.
+    pub fn code_actions_at(&mut self, path: &Path, line: u32) -> Vec<Value> {
+        let at = Position::new(line, 0);
+        self.code_actions_in(path, Range::new(at, at), &[])
+    }
+
+    fn code_actions_in(&mut self, path: &Path, range: Range, diagnostics: &[Diagnostic]) -> Vec<Value> {
         let params = json!({
             "textDocument": { "uri": uri(path) }, "range": range, "context": { "diagnostics": diagnostics } });
         let actions = self.request::<requests::CodeActionRequest>(parameters(params)).expect("code actions");

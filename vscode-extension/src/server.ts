@@ -9,6 +9,9 @@ import { candidates, judge, type Answer, type Candidate } from './pure/locate.ts
 import { REPORT, RUN_IN_TERMINAL, RUNS, type ReportParams, type RunInTerminalParams, type RunsParams } from './pure/protocol.ts';
 import { versionText } from './pure/version.ts';
 
+/** Files in which the server offers run configurations, and edits those that are open. */
+const RUN_CONFIGURATIONS: readonly string[] = ['**/.vscode/{launch,tasks}.json', '**/*.code-workspace', '**/*.run.xml', '**/.idea/runConfigurations/*.xml', '**/*.ipynb'];
+
 /** What the server asks of the editor. */
 export interface Requests {
   runs(params: RunsParams): void;
@@ -134,7 +137,10 @@ export class Server implements vscode.Disposable {
     const settings = vscode.workspace.getConfiguration('cublame');
     const custom = [RUNS, REPORT, ...(settings.get('runIn') === 'background' ? [] : [RUN_IN_TERMINAL])];
     return {
-      documentSelector: ['python', 'cuda-cpp', 'cpp', 'c'].map((language) => ({ scheme: 'file', language })),
+      documentSelector: [
+        ...['python', 'cuda-cpp', 'cpp', 'c'].map((language) => ({ scheme: 'file', language })),
+        ...RUN_CONFIGURATIONS.map((pattern) => ({ scheme: 'file', pattern })),
+      ],
       initializationOptions: { custom },
       outputChannel: this.log,
       middleware: this.surface.middleware,

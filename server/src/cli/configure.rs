@@ -1,25 +1,22 @@
 //! `cublame configure`: run configurations and profiles, written for each tool or taken away again.
 //!
-//! What is written comes from `cublame_core::config`; here files are found, read and replaced.
+//! What changes is worked out in [`crate::configure`]; here is what the command line says and prints.
 
-pub mod files;
 mod notebook;
 mod other;
 mod pycharm;
-mod records;
 mod shell;
 mod vscode;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use cublame_core::config::launch_json::{Launch, Profile};
 use cublame_core::mode::Mode;
 
+use crate::configure::{self, Plan};
 use crate::error::{Error, Result};
-use files::Change;
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -43,10 +40,10 @@ enum Tool {
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.tool {
-        Tool::Vscode(arguments) => finish(vscode::changes(arguments)?, arguments.writing),
-        Tool::Pycharm(arguments) => finish(pycharm::changes(arguments)?, arguments.writing),
-        Tool::Shell(arguments) => finish(shell::changes(arguments)?, arguments.writing),
-        Tool::Notebook(arguments) => finish(notebook::changes(arguments)?, arguments.writing),
+        Tool::Vscode(arguments) => finish(vscode::plan(arguments)?, arguments.writing),
+        Tool::Pycharm(arguments) => finish(pycharm::plan(arguments)?, arguments.writing),
+        Tool::Shell(arguments) => finish(shell::changes(arguments)?.into(), arguments.writing),
+        Tool::Notebook(arguments) => finish(notebook::plan(arguments)?, arguments.writing),
         Tool::Other(arguments) => other::print(arguments),
     }
 }
@@ -86,28 +83,15 @@ struct Targets {
 }
 
 impl Targets {
-    /// `place` writes a path as the tool does, from the absolute path.
-    fn launches(&self, place: &dyn Fn(&Path) -> String) -> Result<Vec<Launch>> {
-        let file = |path: &PathBuf| Ok(place(&files::existing(path)?));
-        let mut launches = Vec::new();
-        for path in &self.program {
-            launches.push(Launch::Program(file(path)?));
+    fn named(&self) -> configure::Targets {
+        configure::Targets {
+            programs: self.program.clone(),
+            modules: self.module.clone(),
+            pytest: self.pytest.clone(),
+            torchrun: self.torchrun.clone(),
+            accelerate: self.accelerate.clone(),
+            modes: self.mode.clone(),
         }
-        launches.extend(self.module.iter().cloned().map(Launch::Module));
-        if let Some(path) = &self.pytest {
-            launches.push(Launch::Pytest(if path.as_os_str().is_empty() { String::new() } else { file(path)? }));
-        }
-        for path in &self.torchrun {
-            launches.push(Launch::Torchrun(file(path)?));
-        }
-        for path in &self.accelerate {
-            launches.push(Launch::Accelerate(file(path)?));
-        }
-        Ok(launches)
-    }
-
-    fn modes(&self) -> Vec<Mode> {
-        if self.mode.is_empty() { vec![Mode::Blocking, Mode::Trace] } else { self.mode.clone() }
     }
 
     /// The one mode of a switch or a twin.
@@ -120,17 +104,12 @@ impl Targets {
     }
 }
 
-/// Each launch in each mode.
-fn profiles(launches: &[Launch], modes: &[Mode]) -> Vec<Profile> {
-    let in_modes = |launch: &Launch| -> Vec<Profile> {
-        modes.iter().map(|&mode| Profile { launch: launch.clone(), mode }).collect()
-    };
-    launches.iter().flat_map(in_modes).collect()
-}
-
 /// Prints the diff, or writes the files and says so. All files are read and edited before the first is written.
-fn finish(changes: Vec<Change>, writing: Writing) -> Result<ExitCode> {
-    let changes: Vec<Change> = changes.into_iter().filter(Change::is_one).collect();
+fn finish(plan: Plan, writing: Writing) -> Result<ExitCode> {
+    let changes: Vec<_> = plan.changes.into_iter().filter(|change| change.is_one()).collect();
+    for note in plan.notes {
+        eprintln!("cublame: {note}");
+    }
     if changes.is_empty() {
         eprintln!("cublame: nothing to change");
     }

@@ -16,7 +16,7 @@ use cublame_core::lint::{Configuration, FileKind, Finding, LintFile, RULES, Sett
 use cublame_core::text::LineIndex;
 use ignore::WalkBuilder;
 
-use super::configure::files::Change;
+use crate::configure::files::Change;
 use crate::error::{Error, Result};
 use crate::render::findings;
 
@@ -294,7 +294,7 @@ fn lint_one(path: &Path, language: Language, project: &Project, fix: bool) -> Ou
         let edits = fix_all(&found);
         if !edits.is_empty() {
             let after = apply(&text, &edits);
-            let change = Change { path: path.to_owned(), before: Some(text), after: Some(after) };
+            let change = Change { path: path.to_owned(), open: None, before: Some(text), after: Some(after) };
             match change.write() {
                 Ok(()) => {
                     outcome.fixed = 1;

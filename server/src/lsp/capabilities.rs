@@ -22,7 +22,7 @@ pub fn capabilities(features: &Features) -> ServerCapabilities {
         hover_provider: Some(HoverProviderCapability::Simple(true)),
         code_action_provider: Some(if features.action_literals {
             CodeActionProviderCapability::Options(CodeActionOptions {
-                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR]),
                 resolve_provider: None,
                 work_done_progress_options: WorkDoneProgressOptions::default(),
             })

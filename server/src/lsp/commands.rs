@@ -1,5 +1,7 @@
 //! The commands of `workspace/executeCommand`: a closed set, each with one object of arguments.
 
+use std::path::PathBuf;
+
 use cublame_core::mode::Mode;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,8 @@ use tower_lsp::jsonrpc::Error;
 use tower_lsp::ls_types::Uri;
 
 use super::documents::path_of;
+use crate::configure::{Targets, Tool, USUAL_MODES, Wish};
+use crate::world::configuring::Wanted;
 use crate::world::orders::Order;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +20,7 @@ pub enum Command {
     Stop,
     Rerun,
     SetMode,
+    Configure,
     ExplainText,
     Clear,
     Dismiss,
@@ -25,11 +30,12 @@ pub enum Command {
 }
 
 impl Command {
-    pub const ALL: [Command; 10] = [
+    pub const ALL: [Command; 11] = [
         Command::Run,
         Command::Stop,
         Command::Rerun,
         Command::SetMode,
+        Command::Configure,
         Command::ExplainText,
         Command::Clear,
         Command::Dismiss,
@@ -44,6 +50,7 @@ impl Command {
             Command::Stop => "cublame.stop",
             Command::Rerun => "cublame.rerun",
             Command::SetMode => "cublame.setMode",
+            Command::Configure => "cublame.configure",
             Command::ExplainText => "cublame.explainText",
             Command::Clear => "cublame.clear",
             Command::Dismiss => "cublame.dismiss",
@@ -75,6 +82,7 @@ impl Command {
                 let ModeArguments { mode, folder, quiet } = read(self, arguments)?;
                 Order::SetMode { mode: word(self, &mode)?, folder: folder.as_ref().and_then(path_of), quiet }
             }
+            Command::Configure => Order::Configure(wanted(self, read(self, arguments)?)?),
             Command::ExplainText => {
                 let ExplainArguments { text, blocking, live } = read(self, arguments)?;
                 Order::Explain { text, blocking, live }
@@ -129,6 +137,88 @@ pub struct ModeArguments {
     pub quiet: bool,
 }
 
+/// `{ "tool": "vscode", "program": "file:///home/dev/proj/train.py" }`
+///
+/// The answer is `{ "changed": [paths], "inEditor": [paths] }`, or the unified diff for a dry run.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConfigureArguments {
+    pub tool: Tool,
+    /// The workspace folder, a .code-workspace file, or the notebook; without it, the folder of the program.
+    #[serde(default)]
+    pub uri: Option<Uri>,
+    #[serde(default)]
+    pub action: ConfigureAction,
+    /// Of the user's own configuration, for a switch, a switch back and a twin.
+    #[serde(default)]
+    pub name: Option<String>,
+    #[serde(default)]
+    pub program: Option<Uri>,
+    #[serde(default)]
+    pub module: Option<String>,
+    /// The address of a file or folder; empty: what pytest itself collects.
+    #[serde(default)]
+    pub pytest: Option<String>,
+    #[serde(default)]
+    pub torchrun: Option<Uri>,
+    #[serde(default)]
+    pub accelerate: Option<Uri>,
+    /// Without any, blocking and trace; for a switch or a notebook, blocking.
+    #[serde(default)]
+    pub modes: Vec<String>,
+    /// Nothing is changed; the answer is the diff.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ConfigureAction {
+    /// Configurations for what is named; with nothing named, for the current file.
+    #[default]
+    Write,
+    Remove,
+    Switch,
+    SwitchBack,
+    Twin,
+    Upgrade,
+}
+
+fn wanted(command: Command, asked: ConfigureArguments) -> Result<Wanted, Error> {
+    let invalid = |what: String| Error::invalid_params(format!("{}: {what}", command.name()));
+    let file = |uri: &Uri| path_of(uri).ok_or_else(|| invalid(format!("{} is no file", uri.as_str())));
+    let files = |uri: &Option<Uri>| uri.iter().map(file).collect::<Result<Vec<_>, _>>();
+    let modes = asked.modes.iter().map(|mode| word(command, mode)).collect::<Result<Vec<_>, _>>()?;
+    let name = || asked.name.clone().ok_or_else(|| invalid("the name of a configuration is missing".to_owned()));
+    let pytest = match asked.pytest.as_deref() {
+        None => None,
+        Some("") => Some(PathBuf::new()),
+        Some(uri) => Some(file(&uri.parse().map_err(|_| invalid(format!("{uri} is no address")))?)?),
+    };
+    let wish = match asked.action {
+        ConfigureAction::Write => Wish::Write(Targets {
+            programs: files(&asked.program)?,
+            modules: asked.module.clone().into_iter().collect(),
+            pytest,
+            torchrun: files(&asked.torchrun)?,
+            accelerate: files(&asked.accelerate)?,
+            modes,
+        }),
+        ConfigureAction::Remove => Wish::Remove,
+        ConfigureAction::Switch => match modes[..] {
+            [] => Wish::Switch { name: name()?, mode: Mode::Blocking },
+            [mode] => Wish::Switch { name: name()?, mode },
+            _ => return Err(invalid("a configuration is switched to one mode".to_owned())),
+        },
+        ConfigureAction::SwitchBack => Wish::SwitchBack { name: name()? },
+        ConfigureAction::Twin if modes.is_empty() => Wish::Twin { name: name()?, modes: USUAL_MODES.to_vec() },
+        ConfigureAction::Twin => Wish::Twin { name: name()?, modes },
+        ConfigureAction::Upgrade => Wish::Upgrade,
+    };
+    let place = asked.uri.as_ref().map(file).transpose()?;
+    Ok(Wanted { tool: asked.tool, place, wish, dry_run: asked.dry_run })
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ExplainArguments {
     pub text: String,
@@ -158,8 +248,6 @@ fn word(command: Command, mode: &str) -> Result<Mode, Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
     use serde_json::json;
 
@@ -199,6 +287,25 @@ mod tests {
         let order = Order::Run { program, arguments: vec!["--fast".to_owned()], mode: None };
         check("cublame.run", json!([{ "uri": "file:///home/dev/proj/train.py", "arguments": ["--fast"] }]), Ok(order));
         check("cublame.run", json!([{ "uri": "untitled:1" }]), Err("is no file"));
+        let wanted = |wish| Wanted { tool: Tool::Vscode, place: None, wish, dry_run: false };
+        check("cublame.configure", json!([{ "tool": "emacs" }]), Err("unknown variant `emacs`"));
+        check("cublame.configure", json!([{ "tool": "vscode", "mode": "trace" }]), Err("unknown field `mode`"));
+        check("cublame.configure", json!([{ "tool": "vscode", "action": "twin" }]), Err("the name of a configuration"));
+        check(
+            "cublame.configure",
+            json!([{ "tool": "vscode", "action": "switch", "name": "train", "modes": ["trace"] }]),
+            Ok(Order::Configure(wanted(Wish::Switch { name: "train".to_owned(), mode: Mode::Trace }))),
+        );
+        let targets = Targets {
+            programs: vec![PathBuf::from("/home/dev/proj/train.py")],
+            pytest: Some(PathBuf::new()),
+            ..Targets::default()
+        };
+        check(
+            "cublame.configure",
+            json!([{ "tool": "vscode", "program": "file:///home/dev/proj/train.py", "pytest": "" }]),
+            Ok(Order::Configure(wanted(Wish::Write(targets)))),
+        );
     }
 
     #[test]

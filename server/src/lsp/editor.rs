@@ -20,6 +20,8 @@ use tower_lsp::ls_types::{
 use super::diagnostics;
 use super::documents::Documents;
 use super::features::Features;
+use super::workspace_edit;
+use crate::configure::files::Change;
 use crate::world::finding::Finding;
 use crate::world::standing::{KnownRun, Outcome};
 use crate::world::{Editor, Event, Level, Progress, Reply};
@@ -235,6 +237,32 @@ impl Editor for LspEditor {
             let chosen = answer.ok().and_then(Result::ok).flatten();
             let choice = chosen.and_then(|item| names.iter().position(|name| *name == item.title));
             reply.post(Event::Answered { question, choice });
+        });
+    }
+
+    /// What is open here is edited here, by its version. A file that is on disk alone is written there: what the editor
+    /// may have of it unsaved is not known, and edits that miss their text would spoil it.
+    fn can_edit(&self, change: &Change) -> bool {
+        let features = self.features();
+        let creates = change.before.is_none() && features.create_files;
+        features.apply_edit && change.after.is_some() && (change.open.is_some() || creates)
+    }
+
+    fn edit(&mut self, edit: u64, changes: &[(Change, Option<i32>)]) {
+        let (client, reply) = (self.client.clone(), self.reply.clone());
+        let applied = workspace_edit::workspace_edit(changes, &self.features(), |path| {
+            let open = self.documents.of_path(path).map(|document| document.uri.clone());
+            open.or_else(|| Uri::from_file_path(path))
+        });
+        tokio::spawn(async move {
+            // A client may ask the person first.
+            let Ok(answer) = tokio::time::timeout(PERSON, client.apply_edit(applied)).await else { return };
+            let failure = match answer {
+                Ok(answer) if answer.applied => None,
+                Ok(answer) => Some(answer.failure_reason.unwrap_or_else(|| "it gives no reason".to_owned())),
+                Err(error) => Some(error.message.to_string()),
+            };
+            reply.post(Event::Edited { edit, failure });
         });
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cublame_core::text::Encoding;
 use serde_json::Value;
-use tower_lsp::ls_types::{InitializeParams, MarkupKind, PositionEncodingKind};
+use tower_lsp::ls_types::{InitializeParams, MarkupKind, PositionEncodingKind, ResourceOperationKind};
 
 use super::documents::path_of;
 use super::settings::{self, Settings};
@@ -24,6 +24,12 @@ pub struct Features {
     pub pull_settings: bool,
     pub settings_registration: bool,
     pub lens_refresh: bool,
+    /// `workspace/applyEdit`
+    pub apply_edit: bool,
+    /// Edits name the version of the document that they are for.
+    pub versioned_edits: bool,
+    /// An edit may create a file.
+    pub create_files: bool,
     pub custom: Custom,
 }
 
@@ -72,6 +78,8 @@ fn features(params: &InitializeParams) -> Features {
     let window = capabilities.window.as_ref();
     let workspace = capabilities.workspace.as_ref();
     let yes = |answer: Option<bool>| answer == Some(true);
+    let edits = workspace.and_then(|workspace| workspace.workspace_edit.as_ref());
+    let versioned_edits = yes(edits.and_then(|edits| edits.document_changes));
     let hover_formats = document.and_then(|document| document.hover.as_ref()?.content_format.as_ref());
     Features {
         offered_encoding: offered_encoding(params),
@@ -87,6 +95,12 @@ fn features(params: &InitializeParams) -> Features {
         pull_settings: yes(workspace.and_then(|it| it.configuration)),
         settings_registration: yes(workspace.and_then(|it| it.did_change_configuration.as_ref()?.dynamic_registration)),
         lens_refresh: yes(workspace.and_then(|it| it.code_lens.as_ref()?.refresh_support)),
+        apply_edit: yes(workspace.and_then(|it| it.apply_edit)),
+        versioned_edits,
+        create_files: versioned_edits
+            && edits
+                .and_then(|edits| edits.resource_operations.as_ref())
+                .is_some_and(|operations| operations.contains(&ResourceOperationKind::Create)),
         custom: custom(params.initialization_options.as_ref()),
     }
 }
@@ -149,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_real_clients_can_do() {
-        let common = Features { hover_markdown: true, action_literals: true, ..Features::default() };
+        let common = Features { hover_markdown: true, action_literals: true, apply_edit: true, ..Features::default() };
         let vscode = start(initialize!("vscode-1.139-languageclient11"));
         assert_eq!(
             vscode.features,
@@ -163,6 +177,8 @@ mod tests {
                 pull_settings: true,
                 settings_registration: true,
                 lens_refresh: true,
+                versioned_edits: true,
+                create_files: true,
                 ..common.clone()
             }
         );
@@ -182,7 +198,7 @@ mod tests {
         let old_neovim = start(initialize!("nvim-0.7.2"));
         assert_eq!(old_neovim.features, Features { related_information: true, progress: true, ..common.clone() });
         let emacs = start(initialize!("emacs28-eglot1.9"));
-        assert_eq!(emacs.features, Features { pull_settings: true, hover_markdown: false, ..common });
+        assert_eq!(emacs.features, Features { pull_settings: true, hover_markdown: false, versioned_edits: true, ..common });
         for client in [vscode, neovim, old_neovim, emacs] {
             assert_eq!(client.roots, [PathBuf::from("/home/dev/proj")]);
         }

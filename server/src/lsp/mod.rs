@@ -31,6 +31,7 @@ pub mod settings;
 pub mod diagnostics;
 pub mod documents;
 mod editor;
+mod workspace_edit;
 
 use backend::Backend;
 use guarded::Guarded;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use cublame_core::mode::Mode;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
+use super::configuring::Wanted;
 use super::reading::{self, Surveyed};
 use super::standing::{KnownRun, Outcome};
 use super::starting::Start;
@@ -41,6 +43,8 @@ pub enum Order {
         /// Nothing is said when it is done.
         quiet: bool,
     },
+    /// Writes or takes away run configurations.
+    Configure(Wanted),
     /// Blames a log that the user has at hand.
     Explain {
         text: String,
@@ -67,6 +71,9 @@ pub enum Order {
     },
 }
 
+/// Where the outcome of an order is waited for.
+pub type Answer = oneshot::Sender<Result<Value, Refusal>>;
+
 /// Why an order is not carried out: one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal(pub String);
@@ -89,37 +96,23 @@ pub enum Then {
 const CHOICES: [&str; 3] = ["Run", "Always in this workspace", "Cancel"];
 
 impl<E: Editor> World<E> {
-    pub(super) fn order(&mut self, order: Order) -> Result<Value, Refusal> {
-        match order {
-            Order::Run { program, arguments, mode } => {
-                let mut argv = vec![self.interpreter(&program), program.display().to_string()];
-                argv.extend(arguments);
-                let cwd = self.root_of(&program).map(Path::to_owned).or_else(|| program.parent().map(Path::to_owned));
-                let start = Start { argv, cwd: cwd.unwrap_or_default(), mode: mode.or(self.settings.mode) };
-                Ok(started(self.start(&start).map_err(Refusal)?))
-            }
+    /// Carries an order out and answers it. Who asked may have given up waiting.
+    pub(super) fn order(&mut self, order: Order, answer: Answer) {
+        let outcome = match order {
+            Order::Run { program, arguments, mode } => self.run_program(&program, arguments, mode),
             Order::Stop { run } => self.stop_run(run.as_deref()).map(|id| json!({ "run": id })).map_err(Refusal),
             Order::Rerun { run, mode } => self.rerun(&run, mode),
             Order::SetMode { mode, folder, quiet } => self.set_mode(mode, folder, quiet),
+            // It is answered once the files are read.
+            Order::Configure(wanted) => return self.configure(wanted, answer),
             Order::Explain { text, blocking, live } => Ok(json!({ "run": self.explain(text, blocking, live) })),
-            Order::Clear => {
-                self.gone.extend(
-                    self.shown.values().flat_map(|findings| findings.iter()).map(|it| (it.run.clone(), it.index)),
-                );
-                self.recompute();
-                Ok(Value::Null)
-            }
+            Order::Clear => Ok(self.clear()),
             Order::Dismiss { run } => self.dismiss(&run),
             Order::Delete { run } => self.delete(&run),
-            Order::CopyReport { run } => Ok(Value::String(markdown::report(&*self.reported(run.as_deref())?))),
-            Order::OpenReport { run } => {
-                let run = self.reported(run.as_deref())?;
-                let path = self.page_of(&run)?;
-                let text = markdown::report(&run);
-                self.write(Then::Open(path.clone()), move || write_aside(&path, &text));
-                Ok(Value::Null)
-            }
-        }
+            Order::CopyReport { run } => self.reported(run.as_deref()).map(|run| markdown::report(&run).into()),
+            Order::OpenReport { run } => self.open_report(run.as_deref()),
+        };
+        answer.send(outcome).ok();
     }
 
     pub(super) fn answered(&mut self, question: u64, choice: Option<usize>) {
@@ -141,6 +134,28 @@ impl<E: Editor> World<E> {
             (Ok(()), Then::Look) => self.look(),
             (Ok(()), Then::Tell(text)) => self.editor.tell(Level::Info, text),
         }
+    }
+
+    fn run_program(&mut self, program: &Path, arguments: Vec<String>, mode: Option<Mode>) -> Result<Value, Refusal> {
+        let mut argv = vec![self.interpreter(program), program.display().to_string()];
+        argv.extend(arguments);
+        let cwd = self.root_of(program).map(Path::to_owned).or_else(|| program.parent().map(Path::to_owned));
+        let start = Start { argv, cwd: cwd.unwrap_or_default(), mode: mode.or(self.settings.mode) };
+        Ok(started(self.start(&start).map_err(Refusal)?))
+    }
+
+    fn clear(&mut self) -> Value {
+        self.gone.extend(self.shown.values().flat_map(|findings| findings.iter()).map(|it| (it.run.clone(), it.index)));
+        self.recompute();
+        Value::Null
+    }
+
+    fn open_report(&self, run: Option<&str>) -> Result<Value, Refusal> {
+        let run = self.reported(run)?;
+        let path = self.page_of(&run)?;
+        let text = markdown::report(&run);
+        self.write(Then::Open(path.clone()), move || write_aside(&path, &text));
+        Ok(Value::Null)
     }
 
     /// The command comes from a file that anybody may have written, so it is shown before it is run.
@@ -289,7 +304,7 @@ impl<E: Editor> World<E> {
         Ok(state.join(format!("{}.md", run.run.id.replace(' ', "-"))))
     }
 
-    fn root_of(&self, path: &Path) -> Option<&Path> {
+    pub(super) fn root_of(&self, path: &Path) -> Option<&Path> {
         let holding = self.roots.iter().filter(|root| path.starts_with(root));
         holding.max_by_key(|root| root.as_os_str().len()).map(PathBuf::as_path)
     }

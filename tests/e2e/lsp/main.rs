@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on says so and stops")]
 
 mod clients;
+mod configurations;
 mod life;
 mod orders;
 mod protocol;

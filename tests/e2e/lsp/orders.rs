@@ -40,7 +40,7 @@ fn silent(project: &Project) -> TestServer {
     TestServer::binary(project, Path::new(env!("CARGO_BIN_EXE_cublame-under-test")), &["lsp"])
 }
 
-fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         if let Some(found) = look() {

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cublame_core::config::notebook;
-use cublame_core::mode::{Mode, prefix};
+use cublame_core::mode::Mode;
 
 use super::Writing;
-use super::files::{Change, existing};
-use crate::error::{Error, Result};
+use crate::configure::files::Texts;
+use crate::configure::{Plan, notebook};
+use crate::error::Result;
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -22,20 +22,7 @@ pub struct Arguments {
     pub writing: Writing,
 }
 
-pub fn changes(arguments: &Arguments) -> Result<Vec<Change>> {
-    if !prefix(arguments.mode).is_empty() {
-        return Err(Error::user(format!(
-            "mode {} needs words before the interpreter, which a kernel cannot have",
-            arguments.mode
-        ))
-        .hint("run the notebook as a script: `jupyter nbconvert --to script` and then `cublame run`"));
-    }
-    existing(&arguments.program)?;
-    let mut change = Change::of(arguments.program.clone())?;
-    if arguments.writing.remove {
-        change.edit(notebook::remove)?;
-    } else {
-        change.edit(|text| notebook::add(text, arguments.mode))?;
-    }
-    Ok(vec![change])
+pub fn plan(arguments: &Arguments) -> Result<Plan> {
+    let mode = (!arguments.writing.remove).then_some(arguments.mode);
+    notebook::plan(&arguments.program, mode, &Texts::default())
 }

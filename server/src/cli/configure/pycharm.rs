@@ -1,16 +1,13 @@
 //! PyCharm's shared run configurations, copied from the user's own or created.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use cublame_core::config::launch_json::{Launch, Profile};
-use cublame_core::config::run_xml::{self, RunConfiguration};
-use cublame_core::mode::{Mode, prefix};
 
-use super::files::{Change, existing, names_in};
-use super::records::{Records, not_switched};
-use super::{Targets, Writing, profiles};
-use crate::error::{Error, Result};
+use super::{Targets, Writing};
+use crate::configure::files::Texts;
+use crate::configure::{Plan, USUAL_MODES, Wish, pycharm};
+use crate::error::Result;
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -32,202 +29,21 @@ pub struct Arguments {
     pub writing: Writing,
 }
 
-pub fn changes(arguments: &Arguments) -> Result<Vec<Change>> {
-    let project = Project::open(&arguments.dir)?;
-    if arguments.writing.remove {
-        return project.remove();
-    }
-    match (&arguments.switch, &arguments.switch_back) {
-        (Some(name), _) => project.switch(name, Some(arguments.targets.one_mode()?)),
-        (_, Some(name)) => project.switch(name, None),
-        (None, None) => project.configure(&arguments.targets, arguments.twin.as_deref()),
-    }
+pub fn plan(arguments: &Arguments) -> Result<Plan> {
+    pycharm::plan(&arguments.dir, &wish(arguments)?, &Texts::default())
 }
 
-struct Project {
-    root: PathBuf,
-    /// Every shared run configuration that can be read.
-    shared: Vec<Shared>,
-}
-
-struct Shared {
-    /// Its folder, relative to the project.
-    folder: &'static str,
-    file: Change,
-    configuration: RunConfiguration,
-}
-
-/// Where PyCharm keeps shared configurations; it also finds `*.run.xml` elsewhere, most often at the top.
-const FOLDERS: [&str; 3] = [".run", ".idea/runConfigurations", "."];
-
-impl Project {
-    fn open(dir: &Path) -> Result<Self> {
-        let root = existing(dir)?;
-        let mut shared = Vec::new();
-        for folder in FOLDERS {
-            let suffix = if folder == ".idea/runConfigurations" { ".xml" } else { ".run.xml" };
-            for name in names_in(&root.join(folder)).into_iter().filter(|name| name.ends_with(suffix)) {
-                let file = Change::of(root.join(folder).join(name))?;
-                let configuration = run_xml::read(file.text()).map_err(|refused| file.refuse(&refused))?;
-                shared.push(Shared { folder, file, configuration });
-            }
+fn wish(arguments: &Arguments) -> Result<Wish> {
+    let targets = arguments.targets.named();
+    let name = |name: &String| name.clone();
+    Ok(match arguments {
+        Arguments { writing, .. } if writing.remove => Wish::Remove,
+        Arguments { switch: Some(own), .. } => Wish::Switch { name: name(own), mode: arguments.targets.one_mode()? },
+        Arguments { switch_back: Some(own), .. } => Wish::SwitchBack { name: name(own) },
+        Arguments { twin: Some(own), .. } if targets.names_nothing() => {
+            let modes = if targets.modes.is_empty() { USUAL_MODES.to_vec() } else { targets.modes };
+            Wish::Twin { name: name(own), modes }
         }
-        Ok(Self { root, shared })
-    }
-
-    fn configure(&self, targets: &Targets, twin: Option<&str>) -> Result<Vec<Change>> {
-        let launches = targets.launches(&|path| {
-            let relative = path.strip_prefix(&self.root).unwrap_or(path);
-            relative.to_string_lossy().into_owned()
-        })?;
-        let modes = usable(targets.modes())?;
-        let theirs =
-            || self.shared.iter().filter(|shared| shared.configuration.is_python() && !shared.configuration.is_ours());
-        if launches.is_empty() {
-            let wanted: Vec<&Shared> = match twin {
-                Some(name) => vec![self.named(name)?],
-                None => theirs().collect(),
-            };
-            if wanted.is_empty() {
-                return Err(Error::user("there is no shared Python run configuration here to copy")
-                    .hint("name what is to be run, as in `cublame configure pycharm --program train.py`"));
-            }
-            return wanted.iter().flat_map(|shared| modes.iter().map(|&mode| self.copy(shared, mode))).collect();
-        }
-        let mut changes = Vec::new();
-        for profile in profiles(&launches, &modes) {
-            match theirs().find(|shared| runs(&shared.configuration, &profile.launch)) {
-                Some(shared) => changes.push(self.copy(shared, profile.mode)?),
-                None => changes.extend(self.create(&profile)?),
-            }
-        }
-        Ok(changes)
-    }
-
-    /// One that is there already stays as the user has changed it.
-    fn copy(&self, shared: &Shared, mode: Mode) -> Result<Change> {
-        let name = run_xml::name_of_copy(&shared.configuration.name, mode);
-        let mut change = self.file_for(shared.folder, &name)?;
-        if change.before.is_none() {
-            let copied = run_xml::copy(shared.file.text(), mode).map_err(|refused| shared.file.refuse(&refused))?;
-            change.after = Some(copied);
-        }
-        Ok(change)
-    }
-
-    fn create(&self, profile: &Profile) -> Result<Option<Change>> {
-        let Some(text) = run_xml::create(profile, self.module().as_deref()) else { return Ok(None) };
-        let mut change = self.file_for(".run", &profile.name())?;
-        if change.before.is_none() {
-            change.after = Some(text);
-        }
-        Ok(Some(change))
-    }
-
-    fn remove(self) -> Result<Vec<Change>> {
-        let mut records = Records::read(&self.root)?;
-        let mut changes = Vec::new();
-        for mut shared in self.shared {
-            let (file, name) = (relative(&self.root, &shared.file.path), &shared.configuration.name);
-            if shared.configuration.is_ours() {
-                shared.file.after = None;
-            } else if let Some(record) = records.find(&file, name) {
-                shared.file.edit(|text| run_xml::switch_back(text, record))?;
-                records.keep(&file, name, None)?;
-            }
-            changes.push(shared.file);
-        }
-        Ok(records.into_changes().into_iter().chain(changes).collect())
-    }
-
-    /// None: back to what it was.
-    fn switch(self, name: &str, mode: Option<Mode>) -> Result<Vec<Change>> {
-        let mut records = Records::read(&self.root)?;
-        let path = self.named(name)?.file.path.clone();
-        let (mut change, file) = (Change::of(path.clone())?, relative(&self.root, &path));
-        let earlier = records.find(&file, name);
-        let now = match mode {
-            Some(mode) => {
-                usable(vec![mode])?;
-                let (edits, record) =
-                    run_xml::switch(change.text(), &file, mode, earlier).map_err(|refused| change.refuse(&refused))?;
-                change.edit(|_| Ok(edits))?;
-                Some(record)
-            }
-            None => {
-                let record = earlier.ok_or_else(|| not_switched(name))?;
-                change.edit(|text| run_xml::switch_back(text, record))?;
-                None
-            }
-        };
-        records.keep(&file, name, now)?;
-        Ok(records.into_changes().into_iter().chain([change]).collect())
-    }
-
-    fn named(&self, name: &str) -> Result<&Shared> {
-        let mut named = self.shared.iter().filter(|shared| shared.configuration.name == name);
-        match (named.next(), named.next()) {
-            (Some(shared), None) => Ok(shared),
-            (Some(first), Some(second)) => Err(Error::user(format!("two run configurations are named `{name}`"))
-                .hint(format!("rename one of {} and {}", first.file.path.display(), second.file.path.display()))),
-            (None, _) => Err(Error::user(format!("there is no shared run configuration named `{name}`"))
-                .hint("in PyCharm, tick `Store as project file` in the configuration's dialog")),
-        }
-    }
-
-    /// The file of a configuration of ours: the one that has the name already, else one named after it.
-    fn file_for(&self, folder: &str, name: &str) -> Result<Change> {
-        let there = self.shared.iter().find(|shared| shared.configuration.name == name);
-        let suffix = if folder == ".idea/runConfigurations" { "xml" } else { "run.xml" };
-        let path = there.map(|shared| shared.file.path.clone());
-        Change::of(path.unwrap_or_else(|| self.root.join(folder).join(format!("{}.{suffix}", file_name(name)))))
-    }
-
-    /// As other configurations call it, else as its .iml file is called.
-    fn module(&self) -> Option<String> {
-        let theirs = self.shared.iter().find_map(|shared| shared.configuration.module.clone());
-        theirs.or_else(|| {
-            let names = names_in(&self.root.join(".idea"));
-            names.iter().find_map(|name| name.strip_suffix(".iml")).map(str::to_owned)
-        })
-    }
-}
-
-/// The modes that an env block alone can bring.
-fn usable(modes: Vec<Mode>) -> Result<Vec<Mode>> {
-    match modes.iter().find(|mode| !prefix(**mode).is_empty()) {
-        None => Ok(modes),
-        Some(mode) => {
-            Err(Error::user(format!("mode {mode} needs words before the interpreter, which PyCharm cannot give"))
-                .hint(format!("in its terminal, `cublame run --mode {mode} -- python ...` works")))
-        }
-    }
-}
-
-/// Does the user's configuration run this?
-fn runs(configuration: &RunConfiguration, launch: &Launch) -> bool {
-    let option = |name: &str| configuration.options.get(name).map(String::as_str);
-    let is_module = option("MODULE_MODE") == Some("true");
-    match launch {
-        Launch::Program(path) => {
-            let script = option("SCRIPT_NAME").map(|script| script.trim_start_matches("$PROJECT_DIR$/"));
-            script == Some(path) && !is_module
-        }
-        Launch::Module(name) => option("SCRIPT_NAME") == Some(name) && is_module,
-        Launch::Pytest(target) => {
-            let json = serde_json::Value::from(format!("$PROJECT_DIR$/{target}").trim_end_matches('/')).to_string();
-            option("_new_target") == Some(&json)
-        }
-        Launch::CurrentFile | Launch::Torchrun(_) | Launch::Accelerate(_) => false,
-    }
-}
-
-/// Letters, digits, blanks, dots, dashes and brackets stay; the rest becomes `_`, as PyCharm does for its own files.
-fn file_name(name: &str) -> String {
-    let is_kept = |character: char| character.is_alphanumeric() || " .-_()".contains(character);
-    name.chars().map(|character| if is_kept(character) { character } else { '_' }).collect()
-}
-
-fn relative(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
+        _ => Wish::Write(targets),
+    })
 }

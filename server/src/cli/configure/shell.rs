@@ -7,7 +7,7 @@ use cublame_core::config::shell_profile::{self, Shell};
 use cublame_core::mode::Mode;
 
 use super::Writing;
-use super::files::Change;
+use crate::configure::files::Change;
 use crate::error::{Error, Result};
 
 #[derive(Debug, Args)]

@@ -1,16 +1,13 @@
 //! launch.json and tasks.json, or the sections of a `.code-workspace` that hold them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use cublame_core::config::launch_json::{self as launch, Entry, Launch, Profile};
-use cublame_core::config::{Place, tasks_json};
-use cublame_core::mode::{Mode, prefix};
 
-use super::files::{Change, existing};
-use super::records::{Records, not_switched};
-use super::{Targets, Writing, profiles};
-use crate::error::{Error, Result};
+use super::{Targets, Writing};
+use crate::configure::files::Texts;
+use crate::configure::{Plan, Wish, vscode};
+use crate::error::Result;
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -35,169 +32,19 @@ pub struct Arguments {
     pub writing: Writing,
 }
 
-pub fn changes(arguments: &Arguments) -> Result<Vec<Change>> {
-    let mut workspace = Workspace::open(&arguments.dir)?;
-    if arguments.writing.remove {
-        workspace.remove()?;
-    } else if let Some(name) = &arguments.switch {
-        workspace.switch(name, arguments.targets.one_mode()?)?;
-    } else if let Some(name) = &arguments.switch_back {
-        workspace.switch_back(name)?;
-    } else if let Some(name) = &arguments.twin {
-        let (entry, mode, place) = (workspace.entry(name)?, arguments.targets.one_mode()?, workspace.place);
-        workspace.launch.edit(|text| launch::twin(text, place, entry.index, mode))?;
-    } else if arguments.upgrade {
-        workspace.upgrade()?;
-    } else {
-        workspace.configure(&arguments.targets)?;
-    }
-    Ok(workspace.into_changes())
+pub fn plan(arguments: &Arguments) -> Result<Plan> {
+    vscode::plan(&arguments.dir, &wish(arguments)?, &Texts::default())
 }
 
-/// The files of a workspace, as they are to become.
-struct Workspace {
-    place: Place,
-    /// The folder that `.cublame` is in.
-    root: PathBuf,
-    /// The folders of a `.code-workspace`: name and path. None: there is one folder, the root.
-    folders: Option<Vec<(String, PathBuf)>>,
-    launch: Change,
-    /// None: tasks stand in the same file as the profiles.
-    tasks: Option<Change>,
-    records: Records,
-}
-
-impl Workspace {
-    fn open(dir: &Path) -> Result<Self> {
-        let dir = existing(dir)?;
-        let is_file = dir.is_file();
-        let root = if is_file { dir.parent().unwrap_or(&dir).to_owned() } else { dir.clone() };
-        let records = Records::read(&root)?;
-        if !is_file {
-            return Ok(Self {
-                place: Place::OwnFile,
-                folders: None,
-                launch: Change::of(root.join(".vscode/launch.json"))?,
-                tasks: Some(Change::of(root.join(".vscode/tasks.json"))?),
-                records,
-                root,
-            });
-        }
-        let launch = Change::of(dir)?;
-        let folders = launch::workspace_folders(launch.text()).map_err(|refused| launch.refuse(&refused))?;
-        let folders = folders.into_iter().map(|folder| (folder.name, root.join(folder.path))).collect();
-        Ok(Self { place: Place::Section, folders: Some(folders), launch, tasks: None, records, root })
-    }
-
-    fn configure(&mut self, targets: &Targets) -> Result<()> {
-        let mut launches = targets.launches(&|path| self.written(path))?;
-        if launches.is_empty() {
-            launches.push(Launch::CurrentFile);
-        }
-        let all = profiles(&launches, &targets.modes());
-        let place = self.place;
-        // A debugger starts the interpreter itself, so a mode that needs words before it is for tasks alone.
-        let debugged: Vec<Profile> = all.iter().filter(|profile| prefix(profile.mode).is_empty()).cloned().collect();
-        self.launch.edit(|text| launch::configure(text, place, &debugged))?;
-        self.tasks().edit(|text| tasks_json::configure(text, place, "cublame", &all))?;
-        for entry in self.entries()?.iter().filter(|entry| entry.has_old_type()) {
-            eprintln!(
-                "cublame: `{}` has the type `python`, which is now called `debugpy`: `cublame configure vscode --upgrade`",
-                entry.name
-            );
-        }
-        Ok(())
-    }
-
-    fn remove(&mut self) -> Result<()> {
-        for name in self.records.names(&self.file()) {
-            // A configuration that is gone has nothing to switch back.
-            if self.entry(&name).is_ok() {
-                self.switch_back(&name)?;
-            }
-        }
-        let place = self.place;
-        self.launch.edit(|text| launch::remove(text, place))?;
-        self.tasks().edit(|text| tasks_json::remove(text, place))
-    }
-
-    fn switch(&mut self, name: &str, mode: Mode) -> Result<()> {
-        if !prefix(mode).is_empty() {
-            let what = format!("mode {mode} needs words before the interpreter, which a debugger cannot give");
-            return Err(Error::user(what).hint("`cublame configure vscode` writes a task for it"));
-        }
-        let (entry, file, place) = (self.entry(name)?, self.file(), self.place);
-        let earlier = self.records.find(&file, name);
-        let (edits, record) = launch::switch(self.launch.text(), place, &file, entry.index, mode, earlier)
-            .map_err(|refused| self.launch.refuse(&refused))?;
-        self.launch.edit(|_| Ok(edits))?;
-        self.records.keep(&file, name, Some(record))
-    }
-
-    fn switch_back(&mut self, name: &str) -> Result<()> {
-        let (entry, file, place) = (self.entry(name)?, self.file(), self.place);
-        let record = self.records.find(&file, name).ok_or_else(|| not_switched(name))?;
-        self.launch.edit(|text| launch::switch_back(text, place, entry.index, record))?;
-        self.records.keep(&file, name, None)
-    }
-
-    fn upgrade(&mut self) -> Result<()> {
-        let place = self.place;
-        for entry in self.entries()? {
-            self.launch.edit(|text| launch::upgrade_type(text, place, entry.index))?;
-        }
-        Ok(())
-    }
-
-    fn entries(&self) -> Result<Vec<Entry>> {
-        launch::list(self.launch.text(), self.place).map_err(|refused| self.launch.refuse(&refused))
-    }
-
-    /// The one configuration of that name.
-    fn entry(&self, name: &str) -> Result<Entry> {
-        let entries = self.entries()?;
-        let mut named = entries.iter().filter(|entry| entry.name == name);
-        match (named.next(), named.next()) {
-            (Some(entry), None) => Ok(entry.clone()),
-            (Some(_), Some(_)) => Err(Error::user(format!("several configurations are named `{name}`"))
-                .hint("give each a name of its own; VS Code asks for that too")),
-            (None, _) => {
-                let names: Vec<String> = entries.iter().map(|entry| format!("`{}`", entry.name)).collect();
-                let hint = if names.is_empty() {
-                    "there are none".to_owned()
-                } else {
-                    format!("there are {}", names.join(", "))
-                };
-                Err(Error::user(format!("there is no configuration named `{name}`")).hint(hint))
-            }
-        }
-    }
-
-    /// A path as VS Code writes it.
-    fn written(&self, path: &Path) -> String {
-        let relative_to = |folder: &Path| Some(path.strip_prefix(folder).ok()?.to_string_lossy().into_owned());
-        let Some(folders) = &self.folders else {
-            return relative_to(&self.root).unwrap_or_else(|| path.to_string_lossy().into_owned());
-        };
-        let in_folder = folders.iter().find_map(|(name, folder)| {
-            let relative = relative_to(&existing(folder).ok()?)?;
-            Some(format!("${{workspaceFolder:{name}}}/{relative}"))
-        });
-        in_folder.unwrap_or_else(|| path.to_string_lossy().into_owned())
-    }
-
-    fn tasks(&mut self) -> &mut Change {
-        self.tasks.as_mut().unwrap_or(&mut self.launch)
-    }
-
-    /// The launch file's name in the records.
-    fn file(&self) -> String {
-        let path = self.launch.path.strip_prefix(&self.root).unwrap_or(&self.launch.path);
-        path.to_string_lossy().into_owned()
-    }
-
-    /// The records go first: a switch that nobody remembers could not be undone.
-    fn into_changes(self) -> Vec<Change> {
-        self.records.into_changes().into_iter().chain([self.launch]).chain(self.tasks).collect()
-    }
+fn wish(arguments: &Arguments) -> Result<Wish> {
+    let one_mode = || arguments.targets.one_mode();
+    let name = |name: &String| name.clone();
+    Ok(match arguments {
+        Arguments { writing, .. } if writing.remove => Wish::Remove,
+        Arguments { switch: Some(own), .. } => Wish::Switch { name: name(own), mode: one_mode()? },
+        Arguments { switch_back: Some(own), .. } => Wish::SwitchBack { name: name(own) },
+        Arguments { twin: Some(own), .. } => Wish::Twin { name: name(own), modes: vec![one_mode()?] },
+        Arguments { upgrade: true, .. } => Wish::Upgrade,
+        Arguments { targets, .. } => Wish::Write(targets.named()),
+    })
 }

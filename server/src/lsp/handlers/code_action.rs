@@ -1,4 +1,5 @@
-//! `textDocument/codeAction`: what can be done about a diagnostic, from the diagnostic's own data.
+//! `textDocument/codeAction`: what can be done about a diagnostic, from the diagnostic's own data, and about run
+//! configurations, from the document.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,16 +11,26 @@ use tower_lsp::ls_types::{
 use super::super::backend::Backend;
 use super::super::commands::Command;
 use super::super::diagnostics::{self, Data, SOURCE};
+use super::run_configurations;
 
 pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeActionResponse> {
-    let wanted = |kinds: &Vec<CodeActionKind>| kinds.iter().any(|kind| includes(kind, &CodeActionKind::QUICKFIX));
-    if !params.context.only.as_ref().is_none_or(wanted) {
-        return None;
-    }
+    let wanted = |kind: &CodeActionKind| {
+        let only = params.context.only.as_ref();
+        only.is_none_or(|kinds| kinds.iter().any(|outer| includes(outer, kind)))
+    };
     let literals = backend.features().action_literals;
     let mut actions = Vec::new();
-    for (diagnostic, data) in diagnosed(backend, params) {
-        actions.extend(commands(&data).into_iter().map(|command| action(command, diagnostic.as_ref(), literals)));
+    if wanted(&CodeActionKind::QUICKFIX) {
+        for (diagnostic, data) in diagnosed(backend, params) {
+            let fix = |command| action(command, CodeActionKind::QUICKFIX, diagnostic.as_ref(), literals);
+            actions.extend(commands(&data).into_iter().map(fix));
+        }
+    }
+    if wanted(&CodeActionKind::REFACTOR)
+        && let Some(document) = backend.documents.get(&params.text_document.uri)
+    {
+        let offers = run_configurations::offers(&document, params.range);
+        actions.extend(offers.into_iter().map(|command| action(command, CodeActionKind::REFACTOR, None, literals)));
     }
     (!actions.is_empty()).then_some(actions)
 }
@@ -72,13 +83,18 @@ fn commands(data: &Data) -> Vec<LspCommand> {
     commands
 }
 
-fn action(command: LspCommand, diagnostic: Option<&Diagnostic>, literals: bool) -> CodeActionOrCommand {
+fn action(
+    command: LspCommand,
+    kind: CodeActionKind,
+    diagnostic: Option<&Diagnostic>,
+    literals: bool,
+) -> CodeActionOrCommand {
     if !literals {
         return CodeActionOrCommand::Command(command);
     }
     CodeActionOrCommand::CodeAction(CodeAction {
         title: command.title.clone(),
-        kind: Some(CodeActionKind::QUICKFIX),
+        kind: Some(kind),
         diagnostics: diagnostic.map(|diagnostic| vec![diagnostic.clone()]),
         command: Some(command),
         ..CodeAction::default()

@@ -36,7 +36,7 @@ fn lens(line: u32, title: String, command: Command, arguments: serde_json::Value
 
 /// The line (from 0) where a program starts: `if __name__ == "__main__":`, or the first line of a file that does
 /// something when it is run. None for a module that only defines.
-fn main_line(text: &str) -> Option<u32> {
+pub fn main_line(text: &str) -> Option<u32> {
     let mut in_string: Option<&'static str> = None;
     let mut acts = text.starts_with("#!");
     for (number, line) in text.lines().enumerate() {

@@ -1,4 +1,5 @@
-//! `workspace/executeCommand`: every command is answered at once; what takes time shows itself later.
+//! `workspace/executeCommand`: every command is answered as soon as what it asks is known to be possible; what
+//! takes time shows itself later.
 
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -15,7 +16,7 @@ pub async fn execute_command(backend: &Backend, params: ExecuteCommandParams) ->
     let order = command.order(params.arguments)?;
     let (answer, answered) = oneshot::channel();
     backend.world.post(Event::Order(order, answer));
-    // The world answers between two events and waits for nobody.
+    // The world waits for nobody. It answers between two events, or for `configure` when the files are read.
     match answered.await {
         Ok(Ok(value)) => Ok(Some(value)),
         Ok(Err(refusal)) => Err(failed(refusal.0)),

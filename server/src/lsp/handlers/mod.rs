@@ -10,3 +10,4 @@ pub mod code_action;
 pub mod code_lens;
 pub mod execute_command;
 pub mod hover;
+mod run_configurations;

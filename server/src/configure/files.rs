@@ -1,19 +1,49 @@
 //! A configuration file from its text before to its text after: read, compared, replaced as a whole.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use cublame_core::config::{Edit, Refused, apply};
+use cublame_core::text::LineIndex;
 use similar::TextDiff;
 
 use crate::error::{Error, Result};
 
+/// The texts of files: as an editor has them where they are open there, else as they are on disk.
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    /// By path with symbolic links resolved.
+    pub open: BTreeMap<PathBuf, LineIndex>,
+}
+
+impl Texts {
+    /// The file as it is.
+    pub fn of(&self, path: PathBuf) -> Result<Change> {
+        let resolved = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let Some(text) = self.open.get(&resolved) else { return Change::of(path) };
+        let before = Some(text.text().to_owned());
+        Ok(Change { path, open: Some(resolved), after: before.clone(), before })
+    }
+
+    /// The names in a folder, sorted, with those that an editor has not saved yet.
+    pub fn names_in(&self, folder: &Path) -> Vec<String> {
+        let resolved = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        let open = self.open.keys().filter(|path| path.parent() == Some(&resolved));
+        let unsaved = open.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+        let names: BTreeSet<String> = names_in(folder).into_iter().chain(unsaved).collect();
+        names.into_iter().collect()
+    }
+}
+
 /// One file that is to be written or deleted.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub path: PathBuf,
+    /// Where the file is open in an editor: its path with symbolic links resolved. `before` is the editor's text then.
+    pub open: Option<PathBuf>,
     /// None: there is no such file yet.
     pub before: Option<String>,
     /// None: the file is to go.
@@ -24,7 +54,7 @@ impl Change {
     /// The file as it is.
     pub fn of(path: PathBuf) -> Result<Self> {
         let before = read(&path)?;
-        Ok(Self { after: before.clone(), before, path })
+        Ok(Self { path, open: None, after: before.clone(), before })
     }
 
     pub fn text(&self) -> &str {
@@ -50,6 +80,11 @@ impl Change {
         self.before != self.after
     }
 
+    /// The same change the other way round.
+    pub fn undone(self) -> Self {
+        Self { before: self.after, after: self.before, ..self }
+    }
+
     /// A unified diff, as `diff -u` and git print it.
     pub fn diff(&self) -> String {
         let name = |side: &str, text: &Option<String>| match text {
@@ -68,6 +103,10 @@ impl Change {
         };
         let place = behind_links(&self.path).map_err(cannot)?;
         if read(&place)? != self.before {
+            if self.open.is_some() {
+                let what = format!("{} is open and has changes that are not saved", self.path.display());
+                return Err(Error::user(what).hint("nothing was written to it; save it and run the command again"));
+            }
             let what = format!("{} was changed by somebody else in the meantime", self.path.display());
             return Err(Error::environment(what).hint("nothing was written to it; run the command again"));
         }

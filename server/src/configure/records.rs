@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cublame_core::config::launch_json::{Switched, SwitchedFile};
 
-use super::files::Change;
+use super::files::{Change, Texts};
 use crate::error::{Error, Result};
 use crate::session::folder::IGNORE_ALL;
 
@@ -18,9 +18,9 @@ pub struct Records {
 }
 
 impl Records {
-    pub fn read(root: &Path) -> Result<Self> {
-        let file = Change::of(root.join(".cublame/switched.json"))?;
-        let ignore = Change::of(root.join(".cublame/.gitignore"))?;
+    pub fn read(root: &Path, texts: &Texts) -> Result<Self> {
+        let file = texts.of(root.join(".cublame/switched.json"))?;
+        let ignore = texts.of(root.join(".cublame/.gitignore"))?;
         let records = if file.text().is_empty() {
             SwitchedFile::default()
         } else {
