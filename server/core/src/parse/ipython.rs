@@ -78,7 +78,7 @@ pub(super) fn links(lines: &[&Clean]) -> Option<(Vec<Link>, usize)> {
 }
 
 /// Lines that are read without a frame that has its line: what then comes to nothing is read again from its next line on.
-const FRUITLESS: usize = 200;
+const FRUITLESS: usize = 40;
 
 /// The exception's line: the header names its type, which may end in any way.
 fn head(line: &str, named: Option<&str>) -> Option<(String, String)> {
