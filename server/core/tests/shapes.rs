@@ -246,3 +246,11 @@ fn tracebacks_nested_without_end_do_not_exhaust_the_stack() {
         assert!(explain(&text).is_some(), "{nested}");
     }
 }
+
+/// Frames that come to nothing take no more than some lines with them.
+#[test]
+fn frames_without_their_lines_do_not_hide_what_follows() {
+    let text = "/tmp/ipykernel_19/30.py in <cell line: 0>()\n      4 rank = 32\n".repeat(500);
+    let verdict = explain(&format!("{text}\n{TRACEBACK}")).unwrap();
+    assert_eq!((verdict.kind.as_str(), verdict.reported.unwrap().line), ("invalid-configuration", 51));
+}

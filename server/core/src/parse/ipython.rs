@@ -38,6 +38,9 @@ pub(super) fn links(lines: &[&Clean]) -> Option<(Vec<Link>, usize)> {
     let mut frames: Vec<Frame> = Vec::new();
     while let Some(line) = lines.get(used) {
         let text = line.text.as_str();
+        if used > FRUITLESS && frames.iter().all(|frame| frame.line == 0) {
+            break;
+        }
         if text.trim().is_empty() {
             used += 1;
         } else if let Some(frame) = location(text) {
@@ -73,6 +76,9 @@ pub(super) fn links(lines: &[&Clean]) -> Option<(Vec<Link>, usize)> {
     }
     Some((links, reader.at))
 }
+
+/// Lines that are read without a frame that has its line: what then comes to nothing is read again from its next line on.
+const FRUITLESS: usize = 40;
 
 /// The exception's line: the header names its type, which may end in any way.
 fn head(line: &str, named: Option<&str>) -> Option<(String, String)> {

@@ -50,6 +50,11 @@ pub(super) fn head(line: &str) -> Option<(String, String)> {
     Some((type_name.to_owned(), message.to_owned()))
 }
 
+/// The question alone is cheaper than its answer, and every line is asked.
+pub(super) fn is_head(line: &str) -> bool {
+    HEAD.is_match(line)
+}
+
 /// The type that a pattern of heads finds, and the message after the match: a pattern that took the message in would
 /// have to run over all of a long line with its slowest engine.
 pub(super) fn split<'l>(head: &Regex, line: &'l str) -> Option<(&'l str, &'l str)> {
@@ -105,7 +110,7 @@ fn begins_something_else(text: &str) -> bool {
         || text.starts_with('╭')
         || text.trim_start().starts_with("from user code:")
         || assert_line::is_assert(text)
-        || head(text).is_some()
+        || is_head(text)
         || WARNING.is_match(text)
 }
 

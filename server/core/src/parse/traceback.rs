@@ -76,7 +76,7 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
         }
         return Some(taken);
     }
-    if !is_header(first) && frame_of(first).is_none() && message::head(first).is_none() {
+    if !is_header(first) && frame_of(first).is_none() && !message::is_head(first) {
         return None;
     }
     let mut reader = Reader::new(lines, 0);
