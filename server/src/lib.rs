@@ -10,6 +10,7 @@ pub mod lsp;
 pub mod world;
 
 pub mod configure;
+pub mod linting;
 
 pub mod render;
 pub mod session;

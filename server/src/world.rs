@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 
 pub mod configuring;
 pub mod finding;
+pub mod linting;
 pub mod orders;
 pub mod paths;
 mod reading;
@@ -24,6 +25,7 @@ mod watching;
 
 use configuring::{Configured, Edits};
 use finding::Finding;
+use linting::Linted;
 use orders::{Answer, Order, Then};
 use paths::Mapping;
 use reading::{FileTexts, Surveyed};
@@ -47,6 +49,16 @@ pub enum Event {
         path: PathBuf,
         version: i32,
         text: LineIndex,
+    },
+    /// The user has paused.
+    LintDue {
+        path: PathBuf,
+        version: i32,
+    },
+    /// An open document was linted, or why its project's settings cannot be read.
+    Linted {
+        path: PathBuf,
+        linted: Result<Arc<Linted>, String>,
     },
     Saved(PathBuf),
     Closed(PathBuf),
@@ -100,8 +112,15 @@ pub enum Event {
 
 /// Where the world shows itself. Nothing here may wait.
 pub trait Editor: Send + 'static {
-    /// What is shown in a file from now on; nothing when `findings` is empty.
-    fn show(&mut self, path: &Path, text: Option<&LineIndex>, version: Option<i32>, findings: &[Finding]);
+    /// What is shown in a file from now on; nothing when there are no findings of either kind.
+    fn show(
+        &mut self,
+        path: &Path,
+        text: Option<&LineIndex>,
+        version: Option<i32>,
+        findings: &[Finding],
+        linted: Option<&Linted>,
+    );
     /// The runs of the workspace, newest first.
     fn runs(&mut self, runs: &[&KnownRun]);
     fn tell(&mut self, level: Level, text: String);
@@ -143,6 +162,10 @@ pub struct Settings {
     pub python: Option<PathBuf>,
     /// `cublame.pathMappings`
     pub path_mappings: Vec<Mapping>,
+    /// `cublame.lint.select`
+    pub lint_select: Vec<String>,
+    /// `cublame.lint.ignore`
+    pub lint_ignore: Vec<String>,
     /// `cublame.locale`, else the editor's.
     pub language: Language,
 }
@@ -152,6 +175,8 @@ pub struct Settings {
 pub struct Snapshot {
     pub language: Language,
     pub findings: BTreeMap<PathBuf, Arc<[Finding]>>,
+    /// The open Python files.
+    pub linted: BTreeMap<PathBuf, Arc<Linted>>,
     pub runs: Vec<Arc<KnownRun>>,
 }
 
@@ -208,6 +233,7 @@ pub fn start<E: Editor>(make_editor: impl FnOnce(Reply) -> E, surroundings: Surr
         explanations: 0,
         explaining: HashSet::new(),
         open: HashMap::new(),
+        linted: BTreeMap::new(),
         disk: FileTexts::new(),
         gone: HashSet::new(),
         shown: BTreeMap::new(),
@@ -264,6 +290,7 @@ struct World<E> {
     /// The names of the pasted logs that are being judged.
     explaining: HashSet<String>,
     open: HashMap<PathBuf, (i32, LineIndex)>,
+    linted: BTreeMap<PathBuf, Arc<Linted>>,
     /// The files on disk that findings are in.
     disk: FileTexts,
     /// Findings whose line was edited and saved, by run and index.
@@ -296,7 +323,12 @@ impl<E: Editor> World<E> {
             Event::Settings(settings, complaints) => {
                 let reread = self.settings.path_mappings != settings.path_mappings
                     || self.settings.language != settings.language;
+                let relint = (&self.settings.lint_select, &self.settings.lint_ignore)
+                    != (&settings.lint_select, &settings.lint_ignore);
                 self.settings = settings;
+                if relint {
+                    self.lint_all_again();
+                }
                 if reread {
                     self.runs.clear();
                     self.look();
@@ -305,11 +337,15 @@ impl<E: Editor> World<E> {
             }
             Event::Text { path, version, text } => {
                 self.dirty_if_shown(&path);
+                self.lint_soon(&path, version);
                 self.open.insert(path, (version, text));
             }
+            Event::LintDue { path, version } => self.lint_due(path, version),
+            Event::Linted { path, linted } => self.linted(path, linted),
             Event::Saved(path) => self.saved(&path),
             Event::Closed(path) => {
                 self.open.remove(&path);
+                self.lint_closed(&path);
                 self.dirty_if_shown(&path);
                 self.read_texts(self.shown.contains_key(&path).then_some(path));
             }
@@ -451,6 +487,7 @@ impl<E: Editor> World<E> {
         self.publish.send_replace(Arc::new(Snapshot {
             language: self.settings.language,
             findings: self.shown.clone(),
+            linted: self.linted.clone(),
             runs,
         }));
     }
@@ -465,11 +502,12 @@ impl<E: Editor> World<E> {
     fn refresh(&mut self) {
         for path in std::mem::take(&mut self.dirty) {
             let findings = self.shown.get(&path).map_or(&[][..], |findings| findings);
+            let linted = self.linted.get(&path).map(Arc::as_ref);
             match self.open.get(&path) {
-                Some((version, text)) => self.editor.show(&path, Some(text), Some(*version), findings),
+                Some((version, text)) => self.editor.show(&path, Some(text), Some(*version), findings, linted),
                 None => {
                     let text = self.disk.get(&path).and_then(Option::as_ref).map(|file| &file.text);
-                    self.editor.show(&path, text, None, findings);
+                    self.editor.show(&path, text, None, findings, linted);
                 }
             }
         }

@@ -37,7 +37,7 @@ pub struct LintFile<'t> {
     pub kind: FileKind,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Only these rules; None: all of them.
     pub select: Option<BTreeSet<String>>,

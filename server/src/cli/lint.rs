@@ -1,6 +1,5 @@
 //! `cublame lint`: the rules over files and folders, for people and for CI.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,14 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::{Args, ValueEnum};
 use cublame_core::config::apply;
-use cublame_core::config::launch_json::SwitchedFile;
 use cublame_core::lint::document::{Document, Row};
-use cublame_core::lint::{Configuration, FileKind, Finding, LintFile, RULES, Settings, fix_all, lint, notebook};
+use cublame_core::lint::{FileKind, Finding, LintFile, RULES, Settings, fix_all, lint, notebook};
 use cublame_core::text::LineIndex;
 use ignore::WalkBuilder;
 
 use crate::configure::files::Change;
 use crate::error::{Error, Result};
+use crate::linting::Project;
 use crate::render::findings;
 
 /// Larger files are data, not code.
@@ -62,7 +61,10 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         print(&RULES.iter().map(|rule| rule.documentation()).collect::<Vec<_>>().join("\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let project = Project::of(&arguments.paths, arguments)?;
+    let project = {
+        let first = arguments.paths.first().map(PathBuf::as_path).unwrap_or(Path::new(""));
+        Project::of(first, &arguments.select, &arguments.ignore)?
+    };
     let files = files(&arguments.paths)?;
     let outcome = lint_all(&files, &project, arguments.fix);
     for sentence in &outcome.left_out {
@@ -98,49 +100,6 @@ fn print(text: &str) -> Result<()> {
             Err(Error::environment("cannot write to standard output").because(error))
         }
         _ => Ok(()),
-    }
-}
-
-/// What the project around the paths says.
-struct Project {
-    root: PathBuf,
-    configuration: Configuration,
-    switched: SwitchedFile,
-}
-
-impl Project {
-    /// The folder of the nearest pyproject.toml above the first path, else the working directory.
-    fn of(paths: &[PathBuf], arguments: &Arguments) -> Result<Self> {
-        let first = paths.first().and_then(|path| std::path::absolute(path).ok()).unwrap_or_default();
-        let file = first.ancestors().map(|folder| folder.join("pyproject.toml")).find(|file| file.is_file());
-        let configuration = match &file {
-            Some(file) => {
-                let shown = file.display();
-                let text = fs::read_to_string(file)
-                    .map_err(|error| Error::environment(format!("cannot read {shown}")).because(error))?;
-                Configuration::of_pyproject(&text)
-                    .map_err(|what| Error::user(format!("{shown}: {what}")).hint("correct [tool.cublame.lint]"))?
-            }
-            None => Configuration::default(),
-        };
-        let configuration = configuration.with(&arguments.select, &arguments.ignore).map_err(Error::user)?;
-        let root = match file.as_deref().and_then(Path::parent) {
-            Some(folder) => folder.to_owned(),
-            None => std::env::current_dir().unwrap_or_default(),
-        };
-        // A file of our own that is missing or damaged says that nothing is switched.
-        let switched = fs::read_to_string(root.join(".cublame/switched.json")).ok();
-        let switched = switched.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        Ok(Self { root, configuration, switched })
-    }
-
-    fn settings(&self, path: &Path) -> Settings {
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let relative = absolute.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().replace('\\', "/");
-        let mut settings = self.configuration.settings_for(&relative);
-        let of_file = self.switched.switched.iter().filter(|switched| switched.file == relative);
-        settings.switched = of_file.map(|switched| switched.name.clone()).collect::<BTreeSet<_>>();
-        settings
     }
 }
 

@@ -9,6 +9,7 @@ use tower_lsp::ls_types::{
 
 use super::commands::Command;
 use super::features::{Features, encoding_kind};
+use super::handlers::lint_fixes::FIX_ALL;
 
 pub fn capabilities(features: &Features) -> ServerCapabilities {
     ServerCapabilities {
@@ -22,7 +23,7 @@ pub fn capabilities(features: &Features) -> ServerCapabilities {
         hover_provider: Some(HoverProviderCapability::Simple(true)),
         code_action_provider: Some(if features.action_literals {
             CodeActionProviderCapability::Options(CodeActionOptions {
-                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR]),
+                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR, FIX_ALL]),
                 resolve_provider: None,
                 work_done_progress_options: WorkDoneProgressOptions::default(),
             })

@@ -1,17 +1,20 @@
 //! A finding as a diagnostic of the protocol. Pure: a finding, a text and what the client can do, to a value.
 
 use cublame_core::catalog::documentation_url;
+use cublame_core::lint;
 use cublame_core::text::{Encoding, LineColumn, LineIndex};
 use cublame_core::verdict::Frame;
 use cublame_core::{Certainty, Place, Verdict};
 use serde::{Deserialize, Serialize};
 use tower_lsp::ls_types::{
     CodeDescription, Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Position,
-    Range, Uri,
+    Range, TextEdit, Uri,
 };
 
 use super::features::Features;
+use super::workspace_edit::{byte_range, text_edits};
 use crate::world::finding::{Finding, Whereabouts};
+use crate::world::linting::Linted;
 
 /// Who a diagnostic is from.
 pub const SOURCE: &str = "cublame";
@@ -26,6 +29,50 @@ pub struct Data {
     pub kind: String,
     pub mode: String,
     pub advice: Vec<String>,
+}
+
+/// Who a finding of the lint is from.
+pub const LINT_SOURCE: &str = "cublame lint";
+
+/// What rides in the `data` of a finding of the lint: its fix, for the version of the document that it was found in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LintData {
+    pub version: i32,
+    pub fix: Option<LintFix>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LintFix {
+    pub title: String,
+    pub edits: Vec<TextEdit>,
+}
+
+pub fn of_lint(linted: &Linted, features: &Features) -> Vec<Diagnostic> {
+    let diagnostic = |finding: &lint::Finding| Diagnostic {
+        range: byte_range(&linted.text, &finding.range, features.encoding()),
+        // An error is what a run has shown; the lint foresees.
+        severity: Some(match finding.severity {
+            lint::Severity::Error | lint::Severity::Warning => DiagnosticSeverity::WARNING,
+            lint::Severity::Information | lint::Severity::Hint => DiagnosticSeverity::INFORMATION,
+        }),
+        code: Some(NumberOrString::String(finding.rule.to_owned())),
+        source: Some(LINT_SOURCE.to_owned()),
+        message: format!("{}.", finding.message),
+        data: features
+            .diagnostic_data
+            .then(|| serde_json::to_value(lint_data(finding, linted, features)).ok())
+            .flatten(),
+        ..Diagnostic::default()
+    };
+    linted.findings.iter().map(diagnostic).collect()
+}
+
+pub fn lint_data(finding: &lint::Finding, linted: &Linted, features: &Features) -> LintData {
+    let fix = finding.fix.as_ref().map(|fix| LintFix {
+        title: fix.title.clone(),
+        edits: text_edits(&linted.text, &fix.edits, features.encoding()),
+    });
+    LintData { version: linted.version, fix }
 }
 
 pub fn diagnostic(finding: &Finding, text: Option<&LineIndex>, features: &Features) -> Diagnostic {

@@ -198,7 +198,10 @@ mod tests {
         let old_neovim = start(initialize!("nvim-0.7.2"));
         assert_eq!(old_neovim.features, Features { related_information: true, progress: true, ..common.clone() });
         let emacs = start(initialize!("emacs28-eglot1.9"));
-        assert_eq!(emacs.features, Features { pull_settings: true, hover_markdown: false, versioned_edits: true, ..common });
+        assert_eq!(
+            emacs.features,
+            Features { pull_settings: true, hover_markdown: false, versioned_edits: true, ..common }
+        );
         for client in [vscode, neovim, old_neovim, emacs] {
             assert_eq!(client.roots, [PathBuf::from("/home/dev/proj")]);
         }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use cublame_core::catalog::Language;
+use cublame_core::lint::RULES;
 use cublame_core::mode::Mode;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::world::paths::Mapping;
@@ -14,6 +16,9 @@ pub struct Settings {
     pub mode: Option<Mode>,
     pub python: Option<PathBuf>,
     pub path_mappings: Vec<Mapping>,
+    /// Names of rules, as in `[tool.cublame.lint]`.
+    pub lint_select: Vec<String>,
+    pub lint_ignore: Vec<String>,
     pub language: Language,
     /// What could not be used, as whole sentences.
     pub complaints: Vec<String>,
@@ -46,12 +51,34 @@ pub fn of_section(section: Option<&Value>, locale: Option<&str>) -> Settings {
     settings.python = python.map(PathBuf::from);
     settings.language = chosen_locale.as_deref().or(locale).map_or(Language::English, Language::of_locale);
     settings.path_mappings = path_mappings(section, &mut settings.complaints);
+    settings.lint_select = rules(section, "select", &mut settings.complaints);
+    settings.lint_ignore = rules(section, "ignore", &mut settings.complaints);
     match mode.as_deref().map(str::parse::<Mode>) {
         Some(Ok(mode)) => settings.mode = Some(mode),
         Some(Err(unknown)) => settings.complaints.push(format!("the setting {SECTION}.mode: {unknown}")),
         None => {}
     }
     settings
+}
+
+/// `{ "lint": { "ignore": ["hardcoded-device"] } }`
+fn rules(section: Option<&Value>, name: &str, complaints: &mut Vec<String>) -> Vec<String> {
+    let lint = section.and_then(|section| section.get("lint"));
+    let Some(listed) = lint.and_then(|lint| lint.get(name)).filter(|value| !value.is_null()) else {
+        return Vec::new();
+    };
+    let Ok(mut names) = Vec::<String>::deserialize(listed) else {
+        complaints.push(format!("the setting {SECTION}.lint.{name} is a list of rules and is left out"));
+        return Vec::new();
+    };
+    names.retain(|rule| {
+        let known = RULES.iter().any(|known| known.name == rule);
+        if !known {
+            complaints.push(format!("the setting {SECTION}.lint.{name}: `{rule}` is no rule of the lint"));
+        }
+        known
+    });
+    names
 }
 
 /// As debugpy has them: `[{ "localRoot": "/home/dev/proj", "remoteRoot": "/srv/job" }]`.
@@ -91,6 +118,14 @@ mod tests {
         let section = json!({ "pathMappings": [{ "localRoot": "/home/dev/proj", "remoteRoot": "/srv/job" }] });
         let expected = Mapping { remote: "/srv/job".to_owned(), local: "/home/dev/proj".into() };
         assert_eq!(of_section(Some(&section), None).path_mappings, [expected]);
+    }
+
+    #[test]
+    fn rules_of_the_lint_are_known_by_name() {
+        let settings =
+            of_section(Some(&json!({ "lint": { "ignore": ["hardcoded-device", "no-rule"], "select": 3 } })), None);
+        assert_eq!((settings.lint_select.len(), settings.lint_ignore), (0, vec!["hardcoded-device".to_owned()]));
+        assert_eq!(settings.complaints.len(), 2, "{:?}", settings.complaints);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cublame_core::config::between;
+use cublame_core::config::{Edit, between};
 use cublame_core::text::{Encoding, LineIndex};
 use tower_lsp::ls_types::{
     CreateFile, CreateFileOptions, DocumentChangeOperation, DocumentChanges, OneOf,
@@ -10,6 +10,7 @@ use tower_lsp::ls_types::{
     WorkspaceEdit,
 };
 
+use super::documents::Document;
 use super::features::Features;
 use crate::configure::files::Change;
 
@@ -59,10 +60,35 @@ fn text_only(operation: DocumentChangeOperation) -> Option<TextDocumentEdit> {
 fn text_edit(change: &Change, encoding: Encoding) -> Option<TextEdit> {
     let before = change.before.as_deref().unwrap_or_default();
     let edit = between(before, change.after.as_deref()?)?;
-    let index = LineIndex::new(before);
+    text_edits(&LineIndex::new(before), &[edit], encoding).pop()
+}
+
+/// Edits of an open document, for the version that it has.
+pub fn document_edit(document: &Document, edits: Vec<TextEdit>, features: &Features) -> WorkspaceEdit {
+    let uri = document.uri.clone();
+    if !features.versioned_edits {
+        return WorkspaceEdit { changes: Some([(uri, edits)].into()), ..WorkspaceEdit::default() };
+    }
+    let text_document = OptionalVersionedTextDocumentIdentifier { uri, version: Some(document.version) };
+    let edits = edits.into_iter().map(OneOf::Left).collect();
+    let document_changes = Some(DocumentChanges::Edits(vec![TextDocumentEdit { text_document, edits }]));
+    WorkspaceEdit { document_changes, ..WorkspaceEdit::default() }
+}
+
+/// Edits as the protocol has them, in the client's units.
+pub fn text_edits(text: &LineIndex, edits: &[Edit], encoding: Encoding) -> Vec<TextEdit> {
+    let edit = |edit: &Edit| TextEdit {
+        range: byte_range(text, &(edit.start..edit.end), encoding),
+        new_text: edit.text.clone(),
+    };
+    edits.iter().map(edit).collect()
+}
+
+/// Bytes of a text as a range of the protocol.
+pub fn byte_range(text: &LineIndex, bytes: &std::ops::Range<usize>, encoding: Encoding) -> Range {
     let position = |offset| {
-        let position = index.position(offset, encoding);
+        let position = text.position(offset, encoding);
         Position::new(position.line, position.character)
     };
-    Some(TextEdit { range: Range::new(position(edit.start), position(edit.end)), new_text: edit.text })
+    Range::new(position(bytes.start), position(bytes.end))
 }

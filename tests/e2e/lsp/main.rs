@@ -5,6 +5,7 @@
 mod clients;
 mod configurations;
 mod life;
+mod lint;
 mod orders;
 mod protocol;
 mod requests;

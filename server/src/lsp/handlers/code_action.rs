@@ -11,7 +11,7 @@ use tower_lsp::ls_types::{
 use super::super::backend::Backend;
 use super::super::commands::Command;
 use super::super::diagnostics::{self, Data, SOURCE};
-use super::run_configurations;
+use super::{lint_fixes, run_configurations};
 
 pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeActionResponse> {
     let wanted = |kind: &CodeActionKind| {
@@ -25,6 +25,13 @@ pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeA
             let fix = |command| action(command, CodeActionKind::QUICKFIX, diagnostic.as_ref(), literals);
             actions.extend(commands(&data).into_iter().map(fix));
         }
+    }
+    // Edits need literals: a client of commands alone fixes by `cublame lint --fix`.
+    if wanted(&CodeActionKind::QUICKFIX) && literals {
+        actions.extend(lint_fixes::fixes(backend, params));
+    }
+    if wanted(&lint_fixes::FIX_ALL) && literals {
+        actions.extend(lint_fixes::all_fixes(backend, params));
     }
     if wanted(&CodeActionKind::REFACTOR)
         && let Some(document) = backend.documents.get(&params.text_document.uri)

@@ -54,8 +54,9 @@ fn pull(backend: &Backend) {
 }
 
 fn post(world: &Handle, settings: Settings) {
-    let Settings { mode, python, path_mappings, language, complaints } = settings;
-    world.post(Event::Settings(world::Settings { mode, python, path_mappings, language }, complaints));
+    let Settings { mode, python, path_mappings, lint_select, lint_ignore, language, complaints } = settings;
+    let settings = world::Settings { mode, python, path_mappings, lint_select, lint_ignore, language };
+    world.post(Event::Settings(settings, complaints));
 }
 
 fn locale(backend: &Backend) -> Option<&str> {

@@ -10,4 +10,5 @@ pub mod code_action;
 pub mod code_lens;
 pub mod execute_command;
 pub mod hover;
+pub mod lint_fixes;
 mod run_configurations;
