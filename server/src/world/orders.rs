@@ -340,9 +340,7 @@ impl<E: Editor> World<E> {
         self.consents.insert(root.to_owned());
         let Some(path) = survey::consent_file(&self.surroundings) else { return };
         let consents = self.consents.clone();
-        self.write(Then::Look, move || {
-            write_aside(&path, &serde_json::to_string_pretty(&consents)?)
-        });
+        self.write(Then::Look, move || write_aside(&path, &serde_json::to_string_pretty(&consents)?));
     }
 }
 
