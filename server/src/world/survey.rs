@@ -83,8 +83,16 @@ pub fn survey(plan: &Plan) -> Survey {
         if plan.seen.get(&path) == Some(&stamp) {
             continue;
         }
-        let read = reading::read(&folder, &stamp, plan, &mut paths, &mut survey.notes);
-        survey.changed.push((path, stamp, read));
+        let notes = survey.notes.len();
+        let mut read = reading::read(&folder, &stamp, plan, &mut paths, &mut survey.notes);
+        // A report that came between the stamp and the reading would be read once more at the next look, with the
+        // sources as they are by then: what was edited meanwhile would pass for what the run has seen.
+        let after = self::stamp(&folder);
+        if after != stamp {
+            survey.notes.truncate(notes);
+            read = reading::read(&folder, &after, plan, &mut paths, &mut survey.notes);
+        }
+        survey.changed.push((path, after, read));
     }
     survey
 }
