@@ -64,6 +64,17 @@ suite() {
   echo "suite   $name: $p passed, $f failed"
 }
 
+# A suite that takes the binary as its last argument.
+with_binary() {
+  if cargo build --locked -p cublame -q >"$logs/build" 2>&1; then
+    suite "$@" target/debug/cublame
+  else
+    failed=$((failed + 1))
+    echo "FAILED  $1: the binary does not build"
+    tail -n 40 "$logs/build"
+  fi
+}
+
 stage_packages() {
   local needed=(neovim emacs-nox elpa-eglot zsh fish ripgrep python3-venv) missing=()
   for package in "${needed[@]}"; do
@@ -89,26 +100,26 @@ stage_fuzz() { suite "fuzz" cargo run --locked -q -p cublame-tests --bin fuzz --
 
 # Real editors as LSP clients, against the binary that cargo built.
 stage_clients() {
-  cargo build --locked -p cublame -q && suite "real LSP clients" bash tests/clients/run.sh target/debug/cublame
+  with_binary "real LSP clients" bash tests/clients/run.sh
 }
 
 # torch from PyPI fails for real on a machine without a driver.
 stage_torch() {
-  cargo build --locked -p cublame -q && suite "torch on the CPU" bash tests/torch/run.sh target/debug/cublame
+  with_binary "torch on the CPU" bash tests/torch/run.sh
 }
 
 stage_debuggers() {
-  cargo build --locked -p cublame -q && suite "real debuggers" bash tests/debuggers/run.sh target/debug/cublame
+  with_binary "real debuggers" bash tests/debuggers/run.sh
 }
 
 # Real VS Code, headless: the extension in its own host, and in the page.
 stage_vscode() {
-  cargo build --locked -p cublame -q && suite "VS Code extension" bash vscode-extension/test/run.sh target/debug/cublame
+  with_binary "VS Code extension" bash vscode-extension/test/run.sh
 }
 
 # The plugin's core for real, its IDE layer against signatures, and PyCharm's own debugger.
 stage_pycharm() {
-  cargo build --locked -p cublame -q && suite "PyCharm plugin" bash pycharm-plugin/test/run.sh target/debug/cublame
+  with_binary "PyCharm plugin" bash pycharm-plugin/test/run.sh
 }
 
 main "$@"
