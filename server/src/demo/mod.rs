@@ -28,6 +28,7 @@ const SOURCE: &str = include_str!("recorded/embedding_oob.py");
 pub struct Recording {
     pub title: &'static str,
     id: &'static str,
+    seconds_ago: f64,
     run: &'static str,
     events: &'static str,
     log: &'static str,
@@ -39,14 +40,16 @@ pub struct Recording {
 pub const RECORDINGS: [Recording; 2] = [
     Recording {
         title: "cublame run --mode off -- python3 embedding_oob.py",
-        id: "1-off",
+        id: "20261201T035021.371Z-819d822b",
+        seconds_ago: 60.0,
         run: include_str!("recorded/off/run.json"),
         events: include_str!("recorded/off/events.jsonl"),
         log: include_str!("recorded/off/log.jsonl"),
     },
     Recording {
         title: "cublame run --mode blocking -- python3 embedding_oob.py",
-        id: "2-blocking",
+        id: "20261201T035021.756Z-d9041d3e",
+        seconds_ago: 3.0,
         run: include_str!("recorded/blocking/run.json"),
         events: include_str!("recorded/blocking/events.jsonl"),
         log: include_str!("recorded/blocking/log.jsonl"),
@@ -88,7 +91,7 @@ fn replay_one(recording: &Recording, workspace: &Path, texts: &Texts) -> Result<
     let folder = RunFolder::open(&path)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     let run = folder.run().whole().ok_or_else(|| Error::internal("the recorded run cannot be read"))?;
-    let run = Run { id: recording.id.to_owned(), started: now - 3.0, ..run };
+    let run = Run { id: recording.id.to_owned(), started: now - recording.seconds_ago, ..run };
     folder.write_run(&run).map_err(|error| cannot_write(&path, error))?;
 
     let mut evidence = folder.evidence();
