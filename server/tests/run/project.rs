@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use cublame::session::RunFolder;
 use cublame::session::folder::runs_in;
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 pub const CUBLAME: &str = env!("CARGO_BIN_EXE_cublame");
@@ -100,4 +101,11 @@ pub fn processes_with(text: &str) -> Vec<u32> {
 pub fn state_of(pid: i32) -> Option<char> {
     let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
     stat.rsplit(") ").next()?.chars().next()
+}
+
+/// Was this signal ignored when the tests were started, as nohup does with SIGHUP? Every child then ignores it too.
+pub fn is_ignored(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    u64::from_str_radix(mask, 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
 }

@@ -5,6 +5,9 @@ export const MODES = ['trace', 'blocking', 'guard', 'core', 'sanitize', 'off'] a
 
 export type Mode = (typeof MODES)[number];
 
+/** The modes to choose from. Guard mode is understood where somebody wrote it, and not in this version of the program. */
+export const OFFERED_MODES: readonly Mode[] = MODES.filter((mode) => mode !== 'guard');
+
 /** The mode of a workspace in which nobody has chosen one, as in `cublame run`. */
 export const DEFAULT_MODE: Mode = 'trace';
 
