@@ -114,16 +114,20 @@ fn a_reader_that_leaves_ends_the_child_as_without_us() {
 #[test]
 fn a_silent_child_meets_the_readers_end_at_its_next_write() {
     let project = Project::new();
-    let script = "echo one; read x; echo two; echo survived >&2";
+    let script = "echo $$; read x; echo two; echo survived >&2";
     let mut child = project.run(&["sh", "-c", script]).stdin(Stdio::piped()).spawn().unwrap();
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();
-    assert_eq!(line, "one\n");
-    let open_files = || fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count();
-    let before = open_files();
+    let pipe = fs::read_link(format!("/proc/{}/fd/1", line.trim_end())).unwrap();
+    let runners_files = format!("/proc/{}/fd", child.id());
+    let holds_the_pipe = || {
+        let files = fs::read_dir(&runners_files).unwrap();
+        files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|link| link == pipe))
+    };
+    assert!(holds_the_pipe());
     drop(reader);
-    wait_until("the runner lets go of the child's pipe", || open_files() < before);
+    wait_until("the runner lets go of the child's pipe", || !holds_the_pipe());
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(128 + 13), "{}", stderr(&output));
