@@ -33,7 +33,7 @@ export async function pages({ editor, browser, out, line, folder }) {
     await statusText('CUDA: full-speed blame');
     await status.click();
     const rows = page.locator('.quick-input-widget .monaco-list-row');
-    await rows.nth(5).waitFor({ timeout: 20000 });
+    await rows.nth(4).waitFor({ timeout: 20000 });
     const texts = await rows.allInnerTexts();
     assert.match(texts.join('\n'), /blocking\s*1\.4 to 2\.1 times/);
     await shot('mode');
