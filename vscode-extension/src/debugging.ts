@@ -41,6 +41,8 @@ class ModeProvider implements vscode.DebugConfigurationProvider {
     if (configuration.request !== 'launch' || !wanted || !vscode.workspace.isTrusted) return configuration;
     const launch: Launch = { env: configuration['env'] as Launch['env'] };
     const environment = environmentOf(launch, await envFileOf(configuration, folder), process.env);
+    // The watcher may be late, or silent on a network file system: a session takes the mode that is written now.
+    await this.modes.read();
     const mode = modeOfLaunch(environment, process.env, this.modes.of(folder));
     if (!DEBUGGER_MODES.includes(mode)) {
       void this.offerTask(configuration, folder);
