@@ -62,15 +62,6 @@ impl Condenser {
         }
         Log { lines: self.kept.into_lines(), total_lines, total_bytes: self.bytes }
     }
-
-    /// The log so far, for a look at a run that still goes on.
-    pub fn snapshot(&self) -> Log {
-        Log {
-            lines: self.kept.clone().into_lines(),
-            total_lines: self.streams.iter().map(|state| state.lines).sum(),
-            total_bytes: self.bytes,
-        }
-    }
 }
 
 #[derive(Debug)]
