@@ -1,7 +1,7 @@
 //! The launch journal read for blame: which of the launches can have failed.
 //!
-//! A successful synchronisation proves that what was launched before it is done ([`unfinished`]). Of what is left, the
-//! assertion's kernel or the GPU core dump chooses. When every launch that is left was made from one line, that line is
+//! A successful synchronisation proves that what was launched before it is done, and completion markers that what
+//! follows had not begun ([`unfinished`]). Of what is left, the assertion's kernel or the GPU core dump chooses. When every launch that is left was made from one line, that line is
 //! proved; otherwise the lines are ranked and none is.
 
 mod graphs;
@@ -74,6 +74,9 @@ pub fn narrow(journal: &Journal, question: &Question<'_>) -> Narrowed {
         None => None,
     }
     .unwrap_or_else(|| by_elimination(journal, &window, &units, question));
+    if window.waiting > 0 && !narrowed.candidates.is_empty() {
+        narrowed.because.push(("journal-marks", vec![("count", window.waiting.to_string())]));
+    }
     narrowed.reported = journal.first_error.as_ref().map(|error| journal.frames(error.stack)).unwrap_or_default();
     say_what_is_missing(journal, &window, &mut narrowed);
     narrowed
@@ -193,7 +196,7 @@ fn by_core(journal: &Journal, window: &Window, units: &[Unit], graphs: &Graphs<'
 /// Every kernel of the journal, finished or not.
 fn all_kernels(journal: &Journal, graphs: &Graphs<'_>) -> Vec<Unit> {
     let indices = (0..journal.calls.len()).filter(|index| journal.calls[*index].kind.is_work()).collect();
-    expand(journal, &mut Window { calls: indices, whole: false }, graphs)
+    expand(journal, &mut Window { calls: indices, ..Window::default() }, graphs)
 }
 
 /// Numbers of the calls that launch a kernel, ascending: the place in it is near the driver's own number of the grid.

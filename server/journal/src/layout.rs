@@ -15,12 +15,13 @@
 //! | 8 | numbers given so far: the number of the newest call |
 //! | 9 | calls that could not be recorded |
 //! | 10 | 1 while the tracer records, 2 after it switched itself off |
+//! | 11 | [`MarkState`] |
 //! | 16..23 | the first sticky error, see [`first_error`] |
 //! | 32.. | for each [`Table`]: offset in bytes, capacity in rows, rows used |
 
 pub const MAGIC: u64 = u64::from_le_bytes(*b"CUBLJRNL");
-/// Raised whenever the meaning of a word changes. A reader refuses any other version.
-pub const VERSION: u64 = 1;
+/// Raised whenever the meaning of a word changes. A reader refuses a later one; version 1 had no completion markers.
+pub const VERSION: u64 = 2;
 pub const HEADER_WORDS: usize = 512;
 
 /// Words of the header, by name.
@@ -36,6 +37,7 @@ pub mod header {
     pub const NUMBERS: usize = 8;
     pub const LOST: usize = 9;
     pub const RECORDING: usize = 10;
+    pub const MARKS: usize = 11;
     pub const FIRST_ERROR: usize = 16;
     pub const TABLES: usize = 32;
 }
@@ -95,10 +97,13 @@ pub enum Table {
     /// | 4 | grid, as in a call |
     /// | 5 | block, as in a call |
     Graphs,
+    /// Where completion markers arrive, a cache line for each stream and thread: the number of the newest
+    /// [`Kind::Mark`] that the GPU has reached, written by the GPU, then `stream | thread << 16`.
+    Marks,
 }
 
 impl Table {
-    pub const ALL: [Table; 8] = [
+    pub const ALL: [Table; 9] = [
         Table::Calls,
         Table::Stacks,
         Table::Codes,
@@ -107,6 +112,7 @@ impl Table {
         Table::Streams,
         Table::Threads,
         Table::Graphs,
+        Table::Marks,
     ];
 
     /// Words of a row; for the heap, one.
@@ -116,7 +122,7 @@ impl Table {
             Table::Stacks => 2,
             Table::Heap => 1,
             Table::Kernels | Table::Streams => 3,
-            Table::Threads => 8,
+            Table::Threads | Table::Marks => 8,
         }
     }
 
@@ -130,12 +136,13 @@ impl Table {
 /// How many rows each table has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    pub rows: [usize; 8],
+    pub rows: [usize; 9],
 }
 
 impl Shape {
     /// A million calls in less than 64 MiB.
-    pub const DEFAULT: Shape = Shape { rows: [1 << 20, 1 << 18, 1 << 14, 1 << 20, 1 << 14, 1 << 12, 1 << 12, 1 << 15] };
+    pub const DEFAULT: Shape =
+        Shape { rows: [1 << 20, 1 << 18, 1 << 14, 1 << 20, 1 << 14, 1 << 12, 1 << 12, 1 << 15, 1 << 10] };
 
     pub const fn rows(&self, table: Table) -> usize {
         self.rows[table as usize]
@@ -148,7 +155,7 @@ impl Shape {
     }
 
     pub fn words(&self) -> usize {
-        self.start(Table::Graphs) + self.rows(Table::Graphs) * Table::Graphs.row_words()
+        self.start(Table::Marks) + self.rows(Table::Marks) * Table::Marks.row_words()
     }
 
     pub fn bytes(&self) -> usize {
@@ -176,10 +183,14 @@ pub enum Kind {
     Free = 12,
     /// A host function or a write of a value: on the stream, and never the cause of a fault of a kernel.
     Other = 13,
+    /// A completion marker of ours, put into the stream before the next work: the GPU writes its number once what came
+    /// before it is done. Word 3 is its row in [`Table::Marks`]; 0 where none was written and the row only says what was
+    /// in the queue.
+    Mark = 14,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 13] = [
+    pub const ALL: [Kind; 14] = [
         Kind::Kernel,
         Kind::Cooperative,
         Kind::Graph,
@@ -193,6 +204,7 @@ impl Kind {
         Kind::StreamWait,
         Kind::Free,
         Kind::Other,
+        Kind::Mark,
     ];
 
     pub fn from_number(number: u8) -> Option<Kind> {
@@ -209,7 +221,7 @@ impl Kind {
 
     /// Does it matter which calls of other threads were in the queue before it?
     pub fn reaches(self) -> bool {
-        self.is_sync() || matches!(self, Kind::EventRecord | Kind::StreamWait)
+        self.is_sync() || matches!(self, Kind::EventRecord | Kind::StreamWait | Kind::Mark)
     }
 
     /// Does its success prove that earlier work is done?
@@ -224,6 +236,34 @@ pub mod flags {
     pub const RETURNED: u8 = 1;
     /// The launch carries an attribute that lets it overlap with the one before (programmatic dependence).
     pub const OVERLAPS: u8 = 2;
+}
+
+/// Can the rows of [`Table::Marks`] be believed?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(u8)]
+pub enum MarkState {
+    /// No marker was written.
+    #[default]
+    None = 0,
+    /// The GPU writes into the journal itself.
+    Direct = 1,
+    /// The GPU writes elsewhere, because the journal's memory cannot be given to it; nothing was copied yet.
+    Aside = 2,
+    /// As before, and copied into the journal when the first sticky error was seen.
+    Copied = 3,
+}
+
+impl MarkState {
+    pub const ALL: [MarkState; 4] = [MarkState::None, MarkState::Direct, MarkState::Aside, MarkState::Copied];
+
+    pub fn from_number(number: u64) -> MarkState {
+        usize::try_from(number).ok().and_then(|index| MarkState::ALL.get(index)).copied().unwrap_or_default()
+    }
+
+    /// Is a marker that is not in its row really one that the GPU has not reached?
+    pub fn is_told(self) -> bool {
+        matches!(self, MarkState::Direct | MarkState::Copied)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

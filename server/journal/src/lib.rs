@@ -15,6 +15,6 @@ pub mod write;
 pub mod lines;
 pub mod read;
 
-pub use layout::{FrameState, GraphKind, Kind, Shape};
+pub use layout::{FrameState, GraphKind, Kind, MarkState, Shape};
 pub use read::{Journal, read};
 pub use write::Writer;

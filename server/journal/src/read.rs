@@ -1,7 +1,9 @@
 //! The reader: bytes to values. It never fails on a journal that somebody is writing, or that is damaged: what cannot be
 //! read is absent.
 
-use crate::layout::{FrameState, GraphKind, HEADER_WORDS, Kind, MAGIC, Table, VERSION, first_error, flags, header};
+use crate::layout::{
+    FrameState, GraphKind, HEADER_WORDS, Kind, MAGIC, MarkState, Table, VERSION, first_error, flags, header,
+};
 use crate::lines::{Location, locate};
 
 /// A journal as values. Rows refer to each other by number, as in the file; the methods resolve them.
@@ -24,6 +26,9 @@ pub struct Journal {
     /// Ascending by number. Numbers before the first were overwritten.
     pub calls: Vec<Call>,
     pub graphs: Vec<GraphRow>,
+    mark_state: MarkState,
+    /// The newest marker that arrived, by row.
+    marks: Vec<u64>,
     stacks: Vec<Node>,
     codes: Vec<Code>,
     kernels: Vec<Kernel>,
@@ -137,8 +142,10 @@ pub fn read(bytes: &[u8]) -> Result<Journal, String> {
         return Err("the file is not a launch journal".into());
     }
     let version = words.at(header::VERSION);
-    if version != VERSION {
-        return Err(format!("the launch journal is of version {version}, and this program reads version {VERSION}"));
+    if !(1..=VERSION).contains(&version) {
+        return Err(format!(
+            "the launch journal is of version {version}, and this program reads versions up to {VERSION}"
+        ));
     }
     // Half of the numbers are enough for a damaged file, and no sum of them overflows.
     let newest = words.at(header::NUMBERS).min(u64::MAX >> 2);
@@ -154,6 +161,8 @@ pub fn read(bytes: &[u8]) -> Result<Journal, String> {
         first_error: read_first_error(words),
         calls: read_calls(words, newest),
         graphs: words.rows(Table::Graphs).filter_map(read_graph_row).collect(),
+        mark_state: MarkState::from_number(words.at(header::MARKS)),
+        marks: words.rows(Table::Marks).map(|row| row[0]).collect(),
         stacks: words
             .rows(Table::Stacks)
             .map(|row| Node { parent: high(row[0]), code: low(row[0]), offset: low(row[1]) })
@@ -213,6 +222,13 @@ impl Journal {
     /// Every thread that made a call.
     pub fn threads(&self) -> impl Iterator<Item = Thread> {
         self.threads.iter().skip(1).copied()
+    }
+
+    /// Did the GPU reach a completion marker? None when that is not known: it was not written, or its row is not told.
+    pub fn arrived(&self, mark: &Call) -> Option<bool> {
+        let written = mark.kind == Kind::Mark && mark.handle != 0 && mark.result.is_none_or(|result| result == 0);
+        let newest = self.marks.get(usize::try_from(mark.handle).ok()?).filter(|_| written)?;
+        self.mark_state.is_told().then_some(*newest >= mark.number)
     }
 
     pub fn call(&self, number: u64) -> Option<&Call> {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::layout::{FrameState, GraphKind, Kind, Shape, Table, first_error, flags, header, heap_reference};
+use crate::layout::{FrameState, GraphKind, Kind, MarkState, Shape, Table, first_error, flags, header, heap_reference};
 use crate::layout::{MAGIC, VERSION};
 
 /// Fills one journal. Shared by all threads of the process.
@@ -11,11 +11,12 @@ pub struct Writer {
     words: &'static [AtomicU64],
     shape: Shape,
     /// Where each table starts, in words.
-    starts: [usize; 8],
+    starts: [usize; 9],
     stacks: Index,
     codes: Index,
     kernels: Index,
     streams: Index,
+    marks: Index,
     strings: Index,
     /// Heap references of the strings that `strings` numbers.
     string_references: Box<[AtomicU64]>,
@@ -102,6 +103,7 @@ impl Writer {
             codes: Index::for_rows(shape.rows(Table::Codes)),
             kernels: Index::for_rows(shape.rows(Table::Kernels)),
             streams: Index::for_rows(shape.rows(Table::Streams)),
+            marks: Index::for_rows(shape.rows(Table::Marks)),
             strings: Index::for_rows(strings),
             string_references: (0..strings).map(|_| AtomicU64::new(0)).collect(),
             string_count: AtomicU32::new(1),
@@ -281,6 +283,30 @@ impl Writer {
     /// Was the stream of this row destroyed?
     pub fn is_retired(&self, stream: u16) -> bool {
         self.row(Table::Streams, stream.into())[2].load(Relaxed) != 0
+    }
+
+    /// The row where the markers of a thread in a stream arrive; 0 when the table is full.
+    pub fn mark_row(&self, stream: u16, thread: u16) -> u32 {
+        let key = u64::from(stream) | u64::from(thread) << 16;
+        self.marks.find_or_add(
+            mix(key),
+            |id| self.row(Table::Marks, id as usize)[1].load(Relaxed) == key,
+            || {
+                let id = self.take_row(Table::Marks)?;
+                self.row(Table::Marks, id as usize)[1].store(key, Relaxed);
+                Some(id)
+            },
+        )
+    }
+
+    /// The words of the table of markers, for the GPU to write into.
+    pub fn mark_words(&self) -> &'static [AtomicU64] {
+        let start = self.starts[Table::Marks as usize];
+        &self.words[start..start + self.shape.rows(Table::Marks) * Table::Marks.row_words()]
+    }
+
+    pub fn mark_state(&self, state: MarkState) {
+        self.words[header::MARKS].store(state as u64, Release);
     }
 
     /// A row for a thread; None when the table is full, and then nothing of that thread can be recorded.

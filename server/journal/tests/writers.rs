@@ -8,7 +8,7 @@ use cublame_journal::write::{Call, CodeKey, CodeText, pack_block, pack_grid};
 use cublame_journal::{FrameState, Journal, Kind, Shape, Writer, read};
 use proptest::prelude::*;
 
-const TINY: Shape = Shape { rows: [64, 256, 64, 2048, 64, 64, 64, 64] };
+const TINY: Shape = Shape { rows: [64, 256, 64, 2048, 64, 64, 64, 64, 64] };
 
 fn new(shape: Shape) -> (&'static [AtomicU64], Writer) {
     let words: &'static [AtomicU64] = Box::leak((0..shape.words()).map(|_| AtomicU64::new(0)).collect());
@@ -90,7 +90,7 @@ fn rows_are_whole_while_the_ring_turns() {
 
 #[test]
 fn equal_stacks_have_one_number_whoever_adds_them() {
-    let (words, writer) = new(Shape { rows: [64, 4096, 256, 1 << 14, 64, 64, 64, 64] });
+    let (words, writer) = new(Shape { rows: [64, 4096, 256, 1 << 14, 64, 64, 64, 64, 64] });
     writer.interpreter(0x30c, FrameState::Verified);
     let table = [0x80 | 13 << 3, 0];
     let stack_of = |seed: u32| {
@@ -145,7 +145,7 @@ fn a_reused_address_is_another_code_object() {
 
 #[test]
 fn full_tables_give_no_entry_and_no_harm() {
-    let (words, writer) = new(Shape { rows: [8, 4, 4, 16, 4, 4, 4, 4] });
+    let (words, writer) = new(Shape { rows: [8, 4, 4, 16, 4, 4, 4, 4, 64] });
     for key in 0..50 {
         let text =
             CodeText { file: b"some/long/path/of/a/file.py", name: b"name", line_table: &[1; 40], first_line: 1 };

@@ -197,6 +197,15 @@ entries! {
     cuGraphExecNodeSetParams(exec: Pointer, node: Pointer, p: Pointer) => known(GraphKind::Changed, exec, NONE);
     cuGraphExecChildGraphNodeSetParams(exec: Pointer, node: Pointer, g: Pointer) => known(GraphKind::Changed, exec, NONE);
 
+    // What takes the memory of the markers with it.
+    cuCtxDestroy(c: Pointer) => What::DestroyContext;
+    cuCtxDestroy_v2(c: Pointer) => What::DestroyContext;
+    cuCtxDetach(c: Pointer) => What::DestroyContext;
+    cuDevicePrimaryCtxRelease(d: c_int) => What::DestroyContext;
+    cuDevicePrimaryCtxRelease_v2(d: c_int) => What::DestroyContext;
+    cuDevicePrimaryCtxReset(d: c_int) => What::DestroyContext;
+    cuDevicePrimaryCtxReset_v2(d: c_int) => What::DestroyContext;
+
     // What changes the meaning of a handle.
     cuStreamDestroy_v2(s: Pointer) => What::DestroyStream(s as u64);
     cuModuleUnload(m: Pointer) => What::Unload;
@@ -345,18 +354,28 @@ fn meet_driver(handle: Option<Pointer>) -> bool {
 /// The handle of the driver's library, for what the recorder itself asks.
 static DRIVER: AtomicUsize = AtomicUsize::new(0);
 
-/// The driver's functions that the recorder itself calls. None of them touches the GPU.
+/// The driver's functions that the recorder itself calls. Only the writing of a marker touches the GPU.
 pub struct Helpers {
     context: Option<unsafe extern "C" fn(*mut u64) -> u32>,
     function_name: Option<unsafe extern "C" fn(*mut *const c_char, u64) -> u32>,
     kernel_name: Option<unsafe extern "C" fn(*mut *const c_char, u64) -> u32>,
     capture: Option<CaptureInfo>,
     nodes: Option<unsafe extern "C" fn(u64, Pointer, *mut usize) -> u32>,
+    capture_mode: Option<unsafe extern "C" fn(*mut c_int) -> u32>,
+    register: Option<unsafe extern "C" fn(usize, usize, u32) -> u32>,
+    device_pointer: Option<unsafe extern "C" fn(*mut u64, usize, u32) -> u32>,
+    write_value: Option<unsafe extern "C" fn(u64, u64, u64, u32) -> u32>,
 }
 
 /// The longest form of `cuStreamGetCaptureInfo` (12.3). The older ones take the first three or six of its arguments, and
 /// the rest may be null.
 type CaptureInfo = unsafe extern "C" fn(u64, *mut u32, *mut u64, Pointer, Pointer, Pointer, Pointer) -> u32;
+
+/// CU_STREAM_CAPTURE_MODE_RELAXED.
+const RELAXED: c_int = 2;
+/// CU_MEMHOSTREGISTER_PORTABLE and _DEVICEMAP.
+const PORTABLE: u32 = 1;
+const DEVICE_MAPPED: u32 = 2;
 
 /// CU_STREAM_CAPTURE_STATUS_ACTIVE.
 const CAPTURING: u32 = 1;
@@ -376,6 +395,10 @@ impl Helpers {
                 kernel_name: find(c"cuKernelGetName").map(|f| std::mem::transmute(f)),
                 capture: capture.map(|f| std::mem::transmute(f)),
                 nodes: find(c"cuGraphGetNodes").map(|f| std::mem::transmute(f)),
+                capture_mode: find(c"cuThreadExchangeStreamCaptureMode").map(|f| std::mem::transmute(f)),
+                register: find(c"cuMemHostRegister_v2").map(|f| std::mem::transmute(f)),
+                device_pointer: find(c"cuMemHostGetDevicePointer_v2").map(|f| std::mem::transmute(f)),
+                write_value: find(c"cuStreamWriteValue64_v2").map(|f| std::mem::transmute(f)),
             }
         }
     }
@@ -410,6 +433,36 @@ impl Helpers {
         // SAFETY: a stream that the program passes to the driver itself in this very call.
         let code = unsafe { self.capture?(stream, &raw mut status, &raw mut id, null, null, null, null) };
         (code == 0 && status == CAPTURING).then_some(id)
+    }
+
+    /// Gives memory of this process to the GPU: its address there. The pages that it touches are pinned.
+    pub fn share(&self, base: usize, bytes: usize) -> Option<u64> {
+        const PAGE: usize = 4096;
+        let first = base / PAGE * PAGE;
+        let length = (base + bytes).next_multiple_of(PAGE) - first;
+        // Another thread may be capturing; a relaxed mode of this thread keeps the call out of its way.
+        let mut mode = RELAXED;
+        // SAFETY: exchanges the mode of the calling thread.
+        let exchanged = unsafe { self.capture_mode?(&raw mut mode) } == 0;
+        let mut device = 0;
+        // SAFETY: the memory is mapped and never unmapped; the second call writes an address.
+        let code = unsafe {
+            match self.register?(first, length, PORTABLE | DEVICE_MAPPED) {
+                0 => self.device_pointer?(&raw mut device, base, 0),
+                code => code,
+            }
+        };
+        if exchanged {
+            // SAFETY: as above.
+            unsafe { self.capture_mode?(&raw mut mode) };
+        }
+        (code == 0).then_some(device)
+    }
+
+    /// Asks the GPU to write a value once what is in the stream is done. Not in every driver: then it is not found.
+    pub fn write_value(&self, stream: u64, place: u64, value: u64) -> u32 {
+        // SAFETY: the program passes this stream to the driver right after, and the place was shared with the GPU.
+        self.write_value.map_or(NOT_FOUND, |write| unsafe { write(stream, place, value, 0) })
     }
 
     pub fn count_nodes(&self, graph: u64) -> Option<u64> {

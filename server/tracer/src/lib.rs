@@ -12,6 +12,7 @@
 mod driver;
 mod recorder;
 
+mod marks;
 mod memory;
 mod python;
 mod system;

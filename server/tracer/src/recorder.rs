@@ -10,6 +10,7 @@ use cublame_journal::layout::flags;
 use cublame_journal::write::{Call, Writer, pack_block, pack_grid};
 use cublame_journal::{GraphKind, Kind};
 
+use crate::marks::Marks;
 use crate::python::{self, StackCache};
 use crate::{driver, memory, system};
 
@@ -72,6 +73,8 @@ pub enum What {
         block: [u32; 3],
     },
     DestroyStream(u64),
+    /// A context goes, and with it what was registered in it.
+    DestroyContext,
     /// A module goes: handles of its kernels may be given to others.
     Unload,
     /// Work that is not written down.
@@ -133,6 +136,7 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 struct Recorder {
     writer: Writer,
     driver: driver::Helpers,
+    marks: Marks,
     /// Captures under way. While there are none no stream is asked whether it captures.
     captures: AtomicUsize,
     /// Raised whenever a module is unloaded.
@@ -260,6 +264,7 @@ fn start() -> bool {
         let recorder = Recorder {
             writer,
             driver: driver::Helpers::find(),
+            marks: Marks::new(),
             captures: AtomicUsize::new(0),
             generation: AtomicU64::new(0),
         };
@@ -325,6 +330,10 @@ impl Recorder {
             // The order number is all that is needed: what was launched before the question.
             What::AskStream(stream) => (Kind::StreamSync, Some(stream), 0),
             What::AskEvent(event) => (Kind::EventSync, None, event),
+            What::DestroyContext => {
+                self.marks.stop();
+                return None;
+            }
             What::EndCapture { stream, .. } => {
                 return Some(Ticket { capture: self.capture_of(stream), ..Ticket::default() });
             }
@@ -353,6 +362,13 @@ impl Recorder {
         }
         let adds = !kind.is_sync() || kind.is_work();
         let stream_row = stream.map_or(0, |stream| self.stream_row(stream, thread, adds));
+        let time = system::nanoseconds(system::MONOTONIC);
+        if let (Some(stream), true) = (stream, kind.is_work()) {
+            let overlaps = matches!(*what, What::Launch { overlaps: true, .. });
+            // A marker would end the overlap that the program asked for.
+            let allowed = !overlaps && self.marks.may_precede(kind);
+            self.mark(stream, stream_row, row, ticket.stack, time, allowed);
+        }
         ticket.number = writer.enter(row);
         if kind.reaches() {
             ticket.reach = writer.reach(ticket.number, row);
@@ -370,7 +386,7 @@ impl Recorder {
                 &Call {
                     kind,
                     flags: if overlaps { flags::OVERLAPS } else { 0 },
-                    time: system::nanoseconds(system::MONOTONIC),
+                    time,
                     kernel: if kind.reaches() { ticket.reach } else { ticket.kernel },
                     stack: ticket.stack,
                     stream: stream_row,
@@ -381,6 +397,45 @@ impl Recorder {
             );
         }
         Some(ticket)
+    }
+
+    /// Separates the work that comes now from what another line or thread put into its stream before.
+    fn mark(&self, stream: Stream, stream_row: u16, thread: u16, stack: u32, time: u64, allowed: bool) {
+        let writer = &self.writer;
+        let Some((last_thread, _)) = self.marks.step(stream_row, thread, stack) else { return };
+        if writer.failed() {
+            return;
+        }
+        // Nothing foreign goes into a stream while any capture is under way.
+        let allowed = allowed && self.captures.load(Acquire) == 0;
+        let row = if allowed { writer.mark_row(stream_row, thread) } else { 0 };
+        let place = self.marks.place(row, time, writer, &self.driver);
+        // Where none can be had, a change of thread is noted all the same: what the other thread had put into the queue.
+        if place.is_none() && last_thread == thread {
+            return;
+        }
+        let number = writer.enter(thread);
+        let call = Call {
+            kind: Kind::Mark,
+            flags: 0,
+            time,
+            kernel: writer.reach(number, thread),
+            stack: 0,
+            stream: stream_row,
+            thread,
+            grid: if place.is_some() { row.into() } else { 0 },
+            block: 0,
+        };
+        writer.record(number, &call);
+        if let Some(place) = place {
+            let handle = if stream.per_thread && stream.handle == 0 { PER_THREAD } else { stream.handle };
+            let code = self.driver.write_value(handle, place, number);
+            if code != 0 {
+                writer.returned(number, code);
+                self.marks.stop();
+            }
+        }
+        writer.leave(thread);
     }
 
     fn after(&self, entry: &CStr, what: &What, ticket: Option<Ticket>, code: u32, thread: &mut Thread) -> Option<()> {
@@ -402,6 +457,7 @@ impl Recorder {
                 _ => python::interpreter().map_or(0, |python| python.stack(writer, &mut thread.stacks)),
             };
             let time = system::nanoseconds(system::MONOTONIC);
+            self.marks.keep(writer);
             writer.fail(code, newest, thread.row.unwrap_or(0), stack, entry.to_bytes(), time);
         }
         if matches!(what, What::EndCapture { .. }) {

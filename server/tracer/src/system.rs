@@ -49,6 +49,7 @@ pub const O_NOFOLLOW: c_int = 0o400_000;
 pub const O_NOFOLLOW: c_int = 0o100_000;
 pub const PROT_READ_WRITE: c_int = 1 | 2;
 pub const MAP_SHARED: c_int = 1;
+const MAP_PRIVATE_ANONYMOUS: c_int = 2 | 0x20;
 pub const MAP_POPULATE: c_int = 0x8000;
 #[cfg(target_arch = "x86_64")]
 const SYS_GETTID: c_long = 186;
@@ -69,6 +70,13 @@ pub fn real_dlsym() -> Option<Dlsym> {
         }
     }
     None
+}
+
+/// Pages of zeros of this process's own, never given back: the address.
+pub fn zeroed_memory(bytes: usize) -> Option<usize> {
+    // SAFETY: a new private mapping at an address of the kernel's choice.
+    let base = unsafe { mmap(std::ptr::null_mut(), bytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS, -1, 0) };
+    (base.addr() != usize::MAX).then_some(base.addr())
 }
 
 /// Nanoseconds of CLOCK_REALTIME (0) or CLOCK_MONOTONIC (1).

@@ -30,6 +30,7 @@ fn each_kind_of_call_is_recorded() {
         [
             (Kind::Kernel, "kernel_10", None),
             (Kind::Kernel, "kernel_11", None),
+            (Kind::Mark, "-", None),
             (Kind::Memset, "-", None),
             (Kind::EventRecord, "-", Some(0)),
             (Kind::StreamWait, "-", Some(0)),
@@ -37,8 +38,11 @@ fn each_kind_of_call_is_recorded() {
             (Kind::StreamSync, "-", Some(0)),
             // The question that was answered with "not yet" took a number and left no row.
             (Kind::StreamSync, "-", Some(0)),
+            (Kind::Mark, "-", None),
             (Kind::Graph, "-", None),
             (Kind::Kernel, "kernel_10", None),
+            // Another thread comes to the stream.
+            (Kind::Mark, "-", None),
             (Kind::Kernel, "kernel_40", None),
             (Kind::StreamSync, "-", Some(710)),
             (Kind::Kernel, "-", Some(710)),
@@ -47,12 +51,12 @@ fn each_kind_of_call_is_recorded() {
     let handles: Vec<u64> =
         journal.calls.iter().map(|call| journal.stream(call.stream).map_or(0, |stream| stream.handle)).collect();
     // The thread's own default stream has the thread's row in its upper half.
-    assert_eq!(handles[..5], [0x500, 2 | 1 << 32, 0x500, 0x500, 0x600]);
-    assert_eq!((journal.calls[3].handle, journal.calls[5].handle), (0xe1, 0xe1));
+    assert_eq!(handles[..6], [0x500, 2 | 1 << 32, 0x500, 0x500, 0x500, 0x600]);
+    assert_eq!((journal.calls[4].handle, journal.calls[6].handle), (0xe1, 0xe1));
     // A destroyed stream's handle names a new stream.
-    assert_ne!(journal.calls[0].stream, journal.calls[9].stream);
-    assert_eq!(journal.calls[9].stream, journal.calls[11].stream);
-    assert_ne!(journal.calls[9].thread, journal.calls[10].thread);
+    assert_ne!(journal.calls[0].stream, journal.calls[11].stream);
+    assert_eq!(journal.calls[11].stream, journal.calls[13].stream);
+    assert_ne!(journal.calls[11].thread, journal.calls[13].thread);
 
     let graphs: Vec<(GraphKind, u64, u64)> =
         journal.graphs.iter().map(|row| (row.kind, row.first, row.second)).collect();
@@ -67,10 +71,10 @@ fn each_kind_of_call_is_recorded() {
         ]
     );
     assert_eq!((kernel(journal, journal.graphs[0].kernel), journal.graphs[0].grid), ("kernel_20", [7, 1, 1]));
-    assert_eq!(journal.calls[8].handle, 0x2001);
+    assert_eq!(journal.calls[10].handle, 0x2001);
 
     let error = journal.first_error.as_ref().unwrap();
-    assert_eq!((error.code, error.call.as_str(), error.number), (710, "cuStreamSynchronize", journal.calls[11].number));
+    assert_eq!((error.code, error.call.as_str(), error.number), (710, "cuStreamSynchronize", journal.calls[14].number));
     assert_eq!(journal.frames(error.stack).last().unwrap().function, "<module>");
 
     // The forked child has a journal of its own, and left the parent's alone.
@@ -78,12 +82,43 @@ fn each_kind_of_call_is_recorded() {
     assert_eq!(kernel(child, child.calls[0].kernel), "kernel_30");
 }
 
+/// Which launches follow a completion marker, and whether it arrived.
+fn marked(journal: &Journal) -> Vec<(String, Option<bool>)> {
+    let pairs = journal.calls.windows(2).filter(|pair| pair[0].kind == Kind::Mark);
+    pairs.map(|pair| (kernel(journal, pair[1].kernel).to_owned(), journal.arrived(&pair[0]))).collect()
+}
+
+#[test]
+fn a_marker_stands_where_the_line_changes() {
+    let run = |script: &str, variables: &[(&str, &str)]| {
+        let mut command = python(&any_python(), "marks.py");
+        let traced = trace(command.env("STANDIN", script).envs(variables.iter().copied()));
+        assert!(traced.output.status.success(), "{:?}", traced.output);
+        marked(traced.journal())
+    };
+    let told = |arrived: [Option<bool>; 3]| {
+        ["kernel_20", "kernel_40", "-"].map(str::to_owned).into_iter().zip(arrived).collect::<Vec<_>>()
+    };
+    assert_eq!(run("", &[]), told([Some(true); 3]));
+    assert_eq!(run("arrive:2=1", &[]), told([Some(true), Some(false), Some(false)]));
+    // Before a copy only where enough queues lead to the GPU.
+    assert_eq!(run("", &[("CUDA_DEVICE_MAX_CONNECTIONS", "1")]), told([Some(true); 3])[..2]);
+    assert_eq!(run("", &[("CUBLAME_MARKS", "0")]), []);
+    // A driver that refuses them is asked once.
+    assert_eq!(run("cuStreamWriteValue64_v2:1=1", &[]), told([None; 3])[..1]);
+    // Memory of the journal that cannot be given to the GPU: another page is, and it is told only after an error.
+    assert_eq!(run("cuMemHostRegister_v2:1=1", &[]), told([None; 3]));
+    assert_eq!(run("cuMemHostRegister_v2:1=1,cuStreamSynchronize:1=700", &[]), told([Some(true); 3]));
+    assert_eq!(run("cuMemHostRegister_v2:1=1,cuMemHostRegister_v2:2=1", &[]), []);
+}
+
 #[test]
 fn no_launch_goes_by_while_the_journal_is_laid_out() {
     for _ in 0..5 {
         let traced = trace(&mut python(&any_python(), "first.py"));
         let journal = traced.journal();
-        assert_eq!((journal.calls.len(), journal.lost), (24, 0), "{:?}", traced.output);
+        let launches = journal.calls.iter().filter(|call| call.kind == Kind::Kernel).count();
+        assert_eq!((launches, journal.lost), (24, 0), "{:?}", traced.output);
     }
 }
 

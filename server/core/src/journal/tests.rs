@@ -2,7 +2,7 @@ use std::sync::atomic::AtomicU64;
 
 use cublame_journal::layout::flags;
 use cublame_journal::write::{CodeKey, CodeText, pack_block, pack_grid};
-use cublame_journal::{Shape, Writer, write};
+use cublame_journal::{MarkState, Shape, Writer, write};
 
 use super::*;
 use crate::gpu_core::{Exception, Fault};
@@ -21,7 +21,7 @@ const B: u64 = 0x60;
 
 impl Story {
     pub(crate) fn new() -> Story {
-        Story::of(Shape { rows: [256, 256, 256, 4096, 256, 64, 64, 256] })
+        Story::of(Shape { rows: [256, 256, 256, 4096, 256, 64, 64, 256, 64] })
     }
 
     fn of(shape: Shape) -> Story {
@@ -105,6 +105,16 @@ impl Story {
         self.call(Kind::Kernel, self.main, stream, line, self.kernel(kernel), 0)
     }
 
+    /// A completion marker that arrived or not, as the tracer puts it before the next work of the stream.
+    fn mark(&self, thread: u16, stream: u64, arrived: bool) {
+        let row = self.writer.mark_row(self.writer.stream(CONTEXT, stream, true), thread);
+        self.writer.mark_state(MarkState::Direct);
+        let number = self.call(Kind::Mark, thread, stream, 98, 0, row.into());
+        if arrived {
+            self.writer.mark_words()[row as usize * 8].store(number, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
     fn sync(&self, stream: u64) {
         self.call(Kind::StreamSync, self.main, stream, 99, 0, 0);
     }
@@ -161,6 +171,93 @@ fn several_lines_that_are_left_are_never_exact() {
     story.launch(A, 2, "_Z3badv");
     story.fails(700);
     assert_eq!(told(&story, &illegal()), (vec![1, 2], Some(Certainty::Likely)));
+}
+
+#[test]
+fn markers_prove_a_line_from_both_sides() {
+    let story = Story::new();
+    story.launch(A, 1, "_Z4goodv");
+    story.mark(story.main, A, true);
+    story.launch(A, 2, "_Z3badv");
+    story.mark(story.main, A, false);
+    story.launch(A, 3, "_Z5laterv");
+    story.fails(700);
+    assert_eq!(told(&story, &illegal()), (vec![2], Some(Certainty::Exact)));
+    let narrowed = narrow(&story.journal(), &illegal());
+    assert_eq!(narrowed.because[1], ("journal-marks", vec![("count", "1".to_owned())]));
+}
+
+#[test]
+fn markers_that_are_not_told_prove_nothing() {
+    let story = Story::new();
+    story.launch(A, 1, "_Z4goodv");
+    story.mark(story.main, A, false);
+    story.launch(A, 2, "_Z3badv");
+    story.fails(700);
+    for state in [MarkState::None, MarkState::Aside] {
+        story.writer.mark_state(state);
+        assert_eq!(told(&story, &illegal()).0, [1, 2]);
+    }
+    story.writer.mark_state(MarkState::Copied);
+    assert_eq!(told(&story, &illegal()), (vec![1], Some(Certainty::Exact)));
+}
+
+#[test]
+fn a_marker_that_the_driver_refused_proves_nothing() {
+    let story = Story::new();
+    story.launch(A, 1, "_Z4goodv");
+    story.mark(story.main, A, false);
+    story.writer.returned(story.writer.newest(), 801);
+    story.launch(A, 2, "_Z3badv");
+    story.fails(700);
+    assert_eq!(told(&story, &illegal()), (vec![1, 2], Some(Certainty::Likely)));
+}
+
+#[test]
+fn what_another_thread_launches_behind_a_marker_may_have_been_there_before_it() {
+    let story = Story::new();
+    story.launch(A, 1, "_Z3badv");
+    story.mark(story.main, A, false);
+    story.launch(A, 2, "_Z5laterv");
+    // The other thread says nothing of what was in the queue before its launch.
+    story.call(Kind::Kernel, story.other, A, 3, story.kernel("_Z5otherv"), 0);
+    story.fails(700);
+    assert_eq!(told(&story, &illegal()), (vec![1, 3], Some(Certainty::Likely)));
+    // With a marker of its own it does, whether that was written or only noted.
+    let story = Story::new();
+    story.launch(A, 1, "_Z3badv");
+    story.mark(story.main, A, false);
+    story.launch(A, 2, "_Z5laterv");
+    story.call(Kind::Mark, story.other, A, 98, 0, 0);
+    story.call(Kind::Kernel, story.other, A, 3, story.kernel("_Z5otherv"), 0);
+    story.fails(700);
+    assert_eq!(told(&story, &illegal()), (vec![1], Some(Certainty::Exact)));
+}
+
+#[test]
+fn what_waits_for_an_event_behind_a_marker_has_not_begun() {
+    let story = Story::new();
+    story.launch(A, 1, "_Z3badv");
+    story.mark(story.main, A, false);
+    story.launch(A, 2, "_Z5laterv");
+    story.call(Kind::EventRecord, story.main, A, 98, 0, 0xe1);
+    story.launch(B, 3, "_Z6beforev");
+    story.call(Kind::StreamWait, story.main, B, 98, 0, 0xe1);
+    story.launch(B, 4, "_Z5afterv");
+    story.fails(700);
+    assert_eq!(told(&story, &illegal()), (vec![1, 3], Some(Certainty::Likely)));
+}
+
+#[test]
+fn a_synchronisation_that_succeeded_outweighs_a_marker() {
+    let story = Story::new();
+    story.launch(A, 1, "_Z4goodv");
+    story.mark(story.main, A, false);
+    story.launch(A, 2, "_Z4goodv");
+    story.sync(A);
+    story.launch(A, 3, "_Z3badv");
+    story.fails(700);
+    assert_eq!(told(&story, &illegal()), (vec![3], Some(Certainty::Exact)));
 }
 
 #[test]
@@ -414,14 +511,14 @@ fn a_lost_call_takes_the_proof_away() {
 
 #[test]
 fn an_overwritten_stream_takes_the_proof_away() {
-    let story = Story::of(Shape { rows: [4, 64, 64, 1024, 64, 16, 16, 16] });
+    let story = Story::of(Shape { rows: [4, 64, 64, 1024, 64, 16, 16, 16, 64] });
     for _ in 0..6 {
         story.launch(A, 1, "_Z3badv");
     }
     story.fails(700);
     assert_eq!(told(&story, &illegal()), (vec![1], Some(Certainty::Likely)));
 
-    let synchronised = Story::of(Shape { rows: [4, 64, 64, 1024, 64, 16, 16, 16] });
+    let synchronised = Story::of(Shape { rows: [4, 64, 64, 1024, 64, 16, 16, 16, 64] });
     for _ in 0..6 {
         synchronised.launch(A, 1, "_Z3badv");
     }

@@ -1,4 +1,7 @@
-//! Which calls no synchronisation has proved to be done.
+//! Which calls can have failed: those that nothing has proved to be done, and nothing to be waiting still.
+//!
+//! A synchronisation that succeeded and a completion marker that arrived prove that what was in their queue is done. A
+//! marker that did not arrive proves the other side: a stream works in order, so what follows it there had not begun.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +15,8 @@ pub struct Window {
     pub calls: Vec<usize>,
     /// Nothing else can have: no call was lost, none that counts was overwritten, and no graph has nodes unknown to us.
     pub whole: bool,
+    /// How many calls had not begun, by a marker that did not arrive.
+    pub waiting: usize,
 }
 
 /// What was enqueued on one stream and is not known to be done.
@@ -20,6 +25,33 @@ struct Queue {
     waiting: Vec<Waiting>,
     /// Some synchronisation of this stream succeeded, so nothing older than the ring is unfinished in it.
     proved: bool,
+    /// Calls that the stream has not come to: what follows them has not begun.
+    barriers: Vec<Call>,
+    /// The threads whose calls on this stream all follow a barrier from now on.
+    behind: BTreeSet<u16>,
+}
+
+impl Queue {
+    /// Does `call` follow a barrier? Asked of a call that says what was in the queue before it.
+    fn holds_back(&mut self, call: &Call) -> bool {
+        if self.barriers.iter().any(|barrier| covers(call, barrier)) {
+            self.behind.insert(call.thread);
+        }
+        self.behind.contains(&call.thread)
+    }
+
+    fn bar(&mut self, call: &Call) {
+        self.barriers.push(*call);
+        self.behind.insert(call.thread);
+    }
+}
+
+/// The newest recording of an event.
+struct Record {
+    /// An index into the calls.
+    at: usize,
+    /// The stream had not come to it.
+    waits: bool,
 }
 
 enum Waiting {
@@ -32,7 +64,8 @@ enum Waiting {
 /// Goes through the calls in order; a successful synchronisation takes what it covers out of the queues.
 pub fn unfinished(journal: &Journal) -> Window {
     let mut queues: BTreeMap<u16, Queue> = BTreeMap::new();
-    let mut records: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut records: BTreeMap<u64, Record> = BTreeMap::new();
+    let mut held_back = 0;
     // What the completion of an event proves is not known when a graph records it too.
     let in_graphs: BTreeSet<u64> =
         journal.graphs.iter().filter(|row| row.kind == GraphKind::Event).map(|row| row.first).collect();
@@ -51,23 +84,43 @@ pub fn unfinished(journal: &Journal) -> Window {
                 }
             }
             Kind::EventSync if done => {
-                let record = records.get(&call.handle).map(|record| &journal.calls[*record]);
+                let record = records.get(&call.handle).map(|record| &journal.calls[record.at]);
                 if let Some(record) = record.filter(|record| covers(call, record)) {
                     cover(journal, &mut queues, record.stream, record);
                 }
             }
             Kind::EventRecord if !failed(call) && !in_graphs.contains(&call.handle) => {
-                records.insert(call.handle, index);
+                let waits = queues.entry(call.stream).or_default().holds_back(call);
+                records.insert(call.handle, Record { at: index, waits });
             }
             Kind::StreamWait if !failed(call) => {
-                if let Some(record) = records.get(&call.handle).filter(|record| covers(call, &journal.calls[**record]))
+                let queue = queues.entry(call.stream).or_default();
+                queue.holds_back(call);
+                if let Some(record) = records.get(&call.handle).filter(|record| covers(call, &journal.calls[record.at]))
                 {
-                    let event = Waiting::Event { at: index, record: *record };
-                    queues.entry(call.stream).or_default().waiting.push(event);
+                    queue.waiting.push(Waiting::Event { at: index, record: record.at });
+                    if record.waits {
+                        queue.bar(call);
+                    }
                 }
             }
+            Kind::Mark => match journal.arrived(call) {
+                Some(true) => cover(journal, &mut queues, call.stream, call),
+                Some(false) => {
+                    let queue = queues.entry(call.stream).or_default();
+                    queue.bar(call);
+                }
+                None => {
+                    queues.entry(call.stream).or_default().holds_back(call);
+                }
+            },
             kind if kind.is_work() && !failed(call) => {
-                queues.entry(call.stream).or_default().waiting.push(Waiting::Work(index));
+                let queue = queues.entry(call.stream).or_default();
+                if queue.behind.contains(&call.thread) {
+                    held_back += 1;
+                } else {
+                    queue.waiting.push(Waiting::Work(index));
+                }
                 if kind == Kind::BlockingCopy && done {
                     cover(journal, &mut queues, call.stream, call);
                 }
@@ -86,7 +139,7 @@ pub fn unfinished(journal: &Journal) -> Window {
         })
         .collect();
     calls.sort_unstable();
-    Window { calls, whole }
+    Window { calls, whole, waiting: held_back }
 }
 
 /// The call returned an error, so nothing of it reached the GPU.
@@ -110,6 +163,10 @@ fn cover(journal: &Journal, queues: &mut BTreeMap<u16, Queue>, stream: u16, call
     while let Some((stream, proof)) = proofs.pop() {
         let Some(queue) = queues.get_mut(&stream) else { continue };
         queue.proved = true;
+        queue.barriers.retain(|barrier| !covers(&proof, barrier));
+        if queue.barriers.is_empty() {
+            queue.behind.clear();
+        }
         queue.waiting.retain(|waiting| match waiting {
             Waiting::Work(index) => !covers(&proof, &journal.calls[*index]),
             Waiting::Event { at, record } => {

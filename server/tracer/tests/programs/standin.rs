@@ -1,6 +1,6 @@
 //! A stand-in for the driver: the entry points that the tests call, each of which does nothing and succeeds, except where
 //! STANDIN says otherwise: `cuStreamSynchronize:2=710` makes its second call fail, and after a sticky error every call.
-//! Compiled by the tests as `libcuda.so.1`.
+//! `arrive:3=1` makes the third completion marker and all later ones never arrive. Compiled by the tests as `libcuda.so.1`.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -76,8 +76,38 @@ succeed! {
     cuCtxSynchronize()
     cuMemFree_v2(p: u64)
     cuMemAlloc_v2(p: Pointer, n: usize)
+    cuDevicePrimaryCtxReset_v2(d: c_int)
     cuStreamDestroy_v2(s: Pointer)
     cuModuleUnload(m: Pointer)
+}
+
+/// Memory that is given to the GPU is the same memory to it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemHostRegister_v2(_: usize, _: usize, _: u32) -> u32 {
+    outcome("cuMemHostRegister_v2")
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemHostGetDevicePointer_v2(device: *mut u64, host: u64, _: u32) -> u32 {
+    unsafe { *device = host };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuThreadExchangeStreamCaptureMode(_: *mut c_int) -> u32 {
+    0
+}
+
+/// A GPU that is done with everything at once, until it is dead.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamWriteValue64_v2(_: Pointer, place: *mut u64, value: u64, _: u32) -> u32 {
+    static DEAD: AtomicU32 = AtomicU32::new(0);
+    DEAD.fetch_or(outcome("arrive"), SeqCst);
+    let code = outcome("cuStreamWriteValue64_v2");
+    if code == 0 && DEAD.load(SeqCst) == 0 {
+        unsafe { AtomicU64::from_ptr(place) }.store(value, SeqCst);
+    }
+    code
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,14 @@
+"""Work of one stream from several lines; nothing after its context went."""
+import ctypes
+
+from driver import POINTER, STREAM, launch, library, synchronize
+
+for _ in range(3):
+    launch(0x10)
+launch(0x20)
+launch(0x30, stream=0x600)
+launch(0x40, stream=STREAM)
+library.cuMemcpyHtoDAsync_v2(ctypes.c_uint64(1), POINTER(1), ctypes.c_size_t(8), POINTER(STREAM))
+synchronize(STREAM)
+library.cuDevicePrimaryCtxReset_v2(0)
+launch(0x50)
