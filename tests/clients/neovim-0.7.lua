@@ -11,7 +11,15 @@ local function wait_for(what, condition)
   assert(vim.wait(20000, condition, 20), what .. ' did not come')
 end
 
+-- Too old for the plugin, which says so and does nothing else.
+local function plugin()
+  vim.cmd('source ' .. vim.fn.fnameescape(vim.env.EDITORS .. '/nvim/plugin/cublame.lua'))
+  local said = vim.fn.execute('Cublame run')
+  assert(said:match('this plugin needs Neovim 0.11'), said)
+end
+
 local function main()
+  plugin()
   vim.cmd('edit ' .. vim.fn.fnameescape(project .. '/train.py'))
   local buffer = vim.api.nvim_get_current_buf()
   vim.bo.filetype = 'python'

