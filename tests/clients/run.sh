@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Real editors as clients of the language server: `bash tests/clients/run.sh BINARY`.
+# Real editors as clients of the language server: `bash tests/clients/run.sh BINARY`. ONLY=emacs runs those alone.
 #
 # Each editor opens a program, the program fails under `cublame run` as from a terminal, the diagnostic is seen at the
-# right line, the actions are applied, and a run is started and stopped from the editor.
+# right line, the actions are applied, and a run is started and stopped from the editor: once as a plain client, and once
+# with the package of `server/editors`, all of whose commands are tried.
 set -uo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 binary="$(realpath "${1:?usage: run.sh BINARY}")"
 cache="${CUBLAME_TEST_CACHE:-$here/../../.cache}"
 neovim_version=0.11.4
+rass_version=0.3.5
+ruff_version=0.14.5
 mkdir -p "$cache"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
@@ -22,6 +25,18 @@ neovim() {
   fi
   # Not `bin/nvim`: that is a Python script, which has to find its package first.
   echo "$program"
+}
+
+# The program that puts several language servers behind one connection, and another server for it.
+rass() {
+  local folder="$cache/rass-$rass_version-ruff-$ruff_version"
+  if [ ! -f "$folder/complete" ]; then
+    rm -rf "$folder"
+    python3 -m venv "$folder" >&2 &&
+      "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "rassumfrassum==$rass_version" "ruff==$ruff_version" >&2 &&
+      touch "$folder/complete" || return
+  fi
+  echo "$folder/bin"
 }
 
 # check NAME COMMAND...: a project and a state folder of its own, with a copy of the editors' packages in $EDITORS.
@@ -57,6 +72,12 @@ else
   echo "skipped: Neovim $neovim_version could not be installed from PyPI"
 fi
 
+if command -v luacheck >/dev/null; then
+  check "neovim-plugin-lint" bash -c 'cd "$EDITORS/nvim" && luacheck --no-color --quiet . && echo passed'
+else
+  echo "skipped: luacheck is not installed"
+fi
+
 # The oldest Neovim of a stable distribution.
 if old="$(command -v nvim)" && "$old" --version | grep -q '^NVIM v0\.7'; then
   check "neovim-0.7" "$old" --headless --clean -n -c "luafile $here/neovim-0.7.lua"
@@ -67,6 +88,8 @@ fi
 # Not -Q: it leaves out the packages of the distribution, eglot among them.
 if command -v emacs >/dev/null && emacs --batch --eval "(require 'eglot)" 2>/dev/null; then
   check "emacs-eglot" emacs --batch -l "$here/eglot.el"
+  rass="$(rass)" || echo "skipped: eglot with a second server: rass and ruff could not be installed from PyPI"
+  RASS="${rass:-}" check "emacs-package" emacs --batch -l "$here/cublame-el.el"
 else
   echo "skipped: Emacs with eglot is not installed"
 fi

@@ -5,12 +5,24 @@ local function tell(text, level) vim.notify('cublame: ' .. text, level or vim.lo
 
 local function refuse(text) tell(text, vim.log.levels.ERROR) end
 
+--- How long a server may take to start, in milliseconds.
+local STARTING = 5000
+
+--- Will the current buffer have a server in a moment?
+local function is_starting()
+  local filetypes = vim.lsp.is_enabled('cublame') and vim.lsp.config.cublame.filetypes or {}
+  local root = require('cublame.project').root(0)
+  return vim.tbl_contains(filetypes, vim.bo.filetype) and require('cublame.program').find(root).path ~= nil
+end
+
 --- The server of the current buffer, else any: a log can be explained from any buffer.
 ---@return vim.lsp.Client?
 local function client()
-  local attached = vim.lsp.get_clients({ name = 'cublame', bufnr = 0 })[1] or vim.lsp.get_clients({ name = 'cublame' })[1]
-  if not attached then refuse('no server is running: open a Python file of the project. :checkhealth cublame says more.') end
-  return attached
+  local attached = function() return vim.lsp.get_clients({ name = 'cublame', bufnr = 0 })[1] end
+  if not attached() and is_starting() then vim.wait(STARTING, attached, 20) end
+  local server = attached() or vim.lsp.get_clients({ name = 'cublame' })[1]
+  if not server then refuse('no server is running: open a Python file of the project. :checkhealth cublame says more.') end
+  return server
 end
 
 ---@param server vim.lsp.Client
