@@ -54,7 +54,7 @@ check() {
   ln -s "$binary" "$room/bin/cublame"
   ln -s "$room/bin" "$project/link"
   if (cd "$project" && env -u CUBLAME_DIR -u CUBLAME_MODE -u CUDA_LAUNCH_BLOCKING XDG_STATE_HOME="$room/state" PROJECT="$project" \
-    EDITORS="$room/editors" CUBLAME="$binary" ON_PATH="$room/bin/cublame" PATH="$project/bin:$room/bin:$PATH" \
+    EDITORS="$room/editors" HERE="$here" CUBLAME="$binary" ON_PATH="$room/bin/cublame" PATH="$project/bin:$room/bin:$PATH" \
     timeout 90 "$@" >"$room/log" 2>&1 </dev/null) && grep -q '^passed$' "$room/log"; then
     passed=$((passed + 1))
     echo "ok      $name"
@@ -64,6 +64,9 @@ check() {
     tail -n 40 "$room/log"
   fi
 }
+
+export RASS
+RASS="$(rass)" || echo "skipped: a second server beside: rass and ruff could not be installed from PyPI"
 
 if nvim="$(neovim)"; then
   check "neovim-$neovim_version" "$nvim" --headless --clean -n -l "$here/neovim.lua"
@@ -88,8 +91,7 @@ fi
 # Not -Q: it leaves out the packages of the distribution, eglot among them.
 if command -v emacs >/dev/null && emacs --batch --eval "(require 'eglot)" 2>/dev/null; then
   check "emacs-eglot" emacs --batch -l "$here/eglot.el"
-  rass="$(rass)" || echo "skipped: eglot with a second server: rass and ruff could not be installed from PyPI"
-  RASS="${rass:-}" check "emacs-package" emacs --batch -l "$here/cublame-el.el"
+  check "emacs-package" emacs --batch -l "$here/cublame-el.el"
 else
   echo "skipped: Emacs with eglot is not installed"
 fi

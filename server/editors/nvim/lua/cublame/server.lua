@@ -3,8 +3,8 @@ local M = {}
 
 --- Files of these types are the server's only where they hold run configurations.
 local RUN_CONFIGURATIONS = {
-  json = { '/%.vscode/launch%.json$', '/%.vscode/tasks%.json$' },
-  jsonc = { '/%.vscode/launch%.json$', '/%.vscode/tasks%.json$' },
+  json = { '/%.vscode/launch%.json$', '%.code%-workspace$', '%.ipynb$' },
+  jsonc = { '/%.vscode/launch%.json$', '%.code%-workspace$' },
   xml = { '%.run%.xml$', '/%.idea/runConfigurations/[^/]+%.xml$' },
 }
 
