@@ -1,0 +1,49 @@
+//! The edits that carry out the advice on a verdict, worked out from the document as it is now.
+
+use cublame_core::catalog::Texts;
+use cublame_core::fixes::{CodeFix, Failure, fixes};
+use tower_lsp::ls_types::{CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, Diagnostic};
+
+use super::super::backend::Backend;
+use super::super::diagnostics::Data;
+use super::super::documents::Document;
+use super::super::workspace_edit::{document_edit, text_edits};
+
+/// `diagnosed` are the diagnostics that are asked about, with their data. A finding is known by what the data names;
+/// a line that was edited since the run has no edits any more.
+pub fn of_verdicts(
+    backend: &Backend,
+    params: &CodeActionParams,
+    diagnosed: &[(Option<Diagnostic>, Data)],
+) -> Vec<CodeActionOrCommand> {
+    let Some(document) = backend.documents.get(&params.text_document.uri) else { return Vec::new() };
+    let Some(path) = document.path.as_ref() else { return Vec::new() };
+    let snapshot = backend.world.snapshot();
+    let Some(findings) = snapshot.findings.get(path) else { return Vec::new() };
+    let shared = document.text.shared_text();
+    let mut actions = Vec::new();
+    for (diagnostic, data) in diagnosed {
+        let meant = findings.iter().find(|finding| finding.run == data.run && finding.index == data.index);
+        let Some((finding, now)) = meant.map(|finding| (finding, finding.whereabouts(&document.text))) else { continue };
+        if now.edited {
+            continue;
+        }
+        let path = path.to_string_lossy();
+        let failure = Failure { verdict: &finding.verdict, path: &path, text: &shared, line: now.line };
+        let found = fixes(&failure, Texts::get(snapshot.language));
+        actions.extend(found.into_iter().map(|fix| action(fix, diagnostic.clone(), &document, backend)));
+    }
+    actions
+}
+
+fn action(fix: CodeFix, diagnostic: Option<Diagnostic>, document: &Document, backend: &Backend) -> CodeActionOrCommand {
+    let features = backend.features();
+    let edits = text_edits(&document.text, &fix.edits, features.encoding());
+    CodeActionOrCommand::CodeAction(CodeAction {
+        title: fix.title,
+        kind: Some(CodeActionKind::QUICKFIX),
+        diagnostics: diagnostic.map(|diagnostic| vec![diagnostic]),
+        edit: Some(document_edit(document, edits, &features)),
+        ..CodeAction::default()
+    })
+}
