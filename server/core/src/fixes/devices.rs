@@ -75,11 +75,24 @@ fn created(spot: &Spot<'_, '_, '_>, gpu: &str) -> Option<Draft> {
 
 fn makes_on_cpu<'a>(spot: &Spot<'_, '_, 'a>, call: &'a ExprCall) -> bool {
     const MAKERS: &[&str] = &[
-        "tensor", "zeros", "ones", "full", "arange", "linspace", "eye", "rand", "randn", "randint", "empty", "tril_indices",
+        "tensor",
+        "zeros",
+        "ones",
+        "full",
+        "arange",
+        "linspace",
+        "eye",
+        "rand",
+        "randn",
+        "randint",
+        "empty",
+        "tril_indices",
     ];
-    let plain = call.arguments.keywords.iter().all(|keyword| {
-        keyword.arg.as_ref().is_some_and(|name| !matches!(name.as_str(), "device" | "out"))
-    });
+    let plain = call
+        .arguments
+        .keywords
+        .iter()
+        .all(|keyword| keyword.arg.as_ref().is_some_and(|name| !matches!(name.as_str(), "device" | "out")));
     let path = spot.path(&call.func).unwrap_or_default();
     plain && path.strip_prefix("torch.").is_some_and(|name| MAKERS.contains(&name))
 }
@@ -106,9 +119,7 @@ fn to_the_module(spot: &Spot<'_, '_, '_>) -> Option<Draft> {
 fn is_module<'a>(spot: &Spot<'_, '_, 'a>, callee: &'a Expr) -> bool {
     match spot.value(callee) {
         Value::Path { path, .. } => path.starts_with("torch.nn.") && path.ends_with("()"),
-        Value::Instance { class, .. } => {
-            spot.code.program.derives_from(&class, &|base| base.starts_with("torch.nn."))
-        }
+        Value::Instance { class, .. } => spot.code.program.derives_from(&class, &|base| base.starts_with("torch.nn.")),
         _ => false,
     }
 }

@@ -36,7 +36,9 @@ pub fn architectures(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
         let path = code.path(&call.func, site)?;
         let compiles = matches!(
             path.as_str(),
-            "torch.utils.cpp_extension.load" | "torch.utils.cpp_extension.load_inline" | "torch.utils.cpp_extension.CUDAExtension"
+            "torch.utils.cpp_extension.load"
+                | "torch.utils.cpp_extension.load_inline"
+                | "torch.utils.cpp_extension.CUDAExtension"
         );
         compiles.then_some(site)
     });

@@ -15,7 +15,11 @@ pub fn unregistered(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
         let names = edits.filter_map(|edit| edit.text.split('"').nth(1));
         names.into_iter().any(|name| line.contains(&format!(".{name}")))
     };
-    found(spot, "unregistered-tensor").iter().filter(|it| is_used(it)).filter_map(|it| draft("register-buffer", it)).collect()
+    found(spot, "unregistered-tensor")
+        .iter()
+        .filter(|it| is_used(it))
+        .filter_map(|it| draft("register-buffer", it))
+        .collect()
 }
 
 /// The number of a GPU that is written into the failing line, else anywhere in the file.
@@ -45,8 +49,7 @@ pub fn all(spot: &Spot<'_, '_, '_>, rule: &'static str, key: &'static str) -> Ve
 }
 
 fn found(spot: &Spot<'_, '_, '_>, rule: &str) -> Vec<Finding> {
-    let file =
-        LintFile { path: spot.failure.path, text: Arc::clone(spot.failure.text), kind: FileKind::Python };
+    let file = LintFile { path: spot.failure.path, text: Arc::clone(spot.failure.text), kind: FileKind::Python };
     lint(&file, &Settings { select: Some([rule.to_owned()].into()), ..Settings::default() })
 }
 

@@ -114,9 +114,8 @@ fn of_call<'a>(spot: &Spot<'_, '_, 'a>, call: &'a ExprCall) -> Option<Lookup<'a>
 }
 
 /// Operations with a dimension and then an index into it, as functions of torch and as methods.
-const ALONG_A_DIMENSION: &[&str] = &[
-    "gather", "index_select", "scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_fill",
-];
+const ALONG_A_DIMENSION: &[&str] =
+    &["gather", "index_select", "scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_fill"];
 
 /// `x[index]` and `x[:, index]`.
 fn of_item<'a>(spot: &Spot<'_, '_, 'a>, expr: &'a Expr) -> Option<Lookup<'a>> {

@@ -33,11 +33,7 @@ impl<'a> Loss<'a> {
             "torch.nn.CrossEntropyLoss()" | "torch.nn.NLLLoss()" => made?.0,
             _ => return None,
         };
-        Some(Self {
-            logits: tree::argument(call, 0, "input")?,
-            target: tree::argument(call, 1, "target")?,
-            settings,
-        })
+        Some(Self { logits: tree::argument(call, 0, "input")?, target: tree::argument(call, 1, "target")?, settings })
     }
 
     fn checked(&self, spot: &Spot<'_, '_, '_>) -> Option<Draft> {
@@ -58,9 +54,12 @@ impl<'a> Loss<'a> {
 
     /// `ignore_index` for padding, by the name that the code has for it, and for the void label of segmentation.
     fn ignoring(&self, spot: &Spot<'_, '_, '_>) -> Option<Draft> {
-        let said = self.settings.arguments.keywords.iter().any(|keyword| {
-            keyword.arg.as_ref().is_none_or(|name| matches!(name.as_str(), "ignore_index"))
-        });
+        let said = self
+            .settings
+            .arguments
+            .keywords
+            .iter()
+            .any(|keyword| keyword.arg.as_ref().is_none_or(|name| matches!(name.as_str(), "ignore_index")));
         if said {
             return None;
         }

@@ -47,8 +47,14 @@ impl<'a> Training<'a> {
         let between = backward < at && at < end;
         // A scaler of mixed precision has a protocol of its own.
         let is_scaled = code.source(loss).contains(".scale(");
-        (!between && !is_scaled && !looped.is_async)
-            .then_some(Self { stmt: site.stmt, looped, zero, backward, loss, steps: backward + 1..end })
+        (!between && !is_scaled && !looped.is_async).then_some(Self {
+            stmt: site.stmt,
+            looped,
+            zero,
+            backward,
+            loss,
+            steps: backward + 1..end,
+        })
     }
 
     fn accumulating(&self, spot: &Spot<'_, '_, '_>) -> Option<Draft> {
@@ -71,13 +77,11 @@ impl<'a> Training<'a> {
         let body = &self.looped.body;
         let first = edits::own_lines(&body[self.steps.start], lines)?;
         let last = edits::own_lines(&body[self.steps.end - 1], lines)?;
-        if body[self.backward..self.steps.end].iter().any(|stmt| !tree::blocks(stmt).is_empty() || is_long(code, stmt)) {
+        if body[self.backward..self.steps.end].iter().any(|stmt| !tree::blocks(stmt).is_empty() || is_long(code, stmt))
+        {
             return None;
         }
-        edits.push(Edit::insert(
-            first.start,
-            format!("{inner}if ({counter} + 1) % accumulation_steps == 0:{newline}"),
-        ));
+        edits.push(Edit::insert(first.start, format!("{inner}if ({counter} + 1) % accumulation_steps == 0:{newline}")));
         for line in lines.line_of(first.start)..=lines.line_of(last.end.saturating_sub(1)) {
             let range = lines.line_range(line);
             if !code.text()[range.clone()].trim().is_empty() {
@@ -144,9 +148,8 @@ fn is_long(code: &Code<'_, '_>, stmt: &Stmt) -> bool {
 
 /// The batch size of the file's one loader, where it is written out.
 fn smaller_batch(code: &Code<'_, '_>) -> Option<Edit> {
-    let mut sizes = code.calls.iter().filter_map(|(_, call)| {
-        (tree::last_name(&call.func) == Some("DataLoader")).then(|| tree::argument(call, 1, "batch_size"))
-    });
+    let loaders = code.calls.iter().filter(|(_, call)| tree::last_name(&call.func) == Some("DataLoader"));
+    let mut sizes = loaders.map(|(_, call)| tree::argument(call, 1, "batch_size"));
     let (size, None) = (sizes.next()??, sizes.next()) else { return None };
     let number = tree::integer(size).filter(|number| *number >= PARTS && number % PARTS == 0)?;
     let range = tree::byte_range(size.range());
@@ -160,7 +163,9 @@ pub fn checkpointed(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
         let Stmt::For(looped) = site.stmt else { return None };
         code.scope(site).function().filter(|def| def.name.as_str() == "forward")?;
         let over = match looped.iter.as_ref() {
-            Expr::Call(call) if tree::dotted(&call.func).as_deref() == Some("enumerate") => call.arguments.args.first()?,
+            Expr::Call(call) if tree::dotted(&call.func).as_deref() == Some("enumerate") => {
+                call.arguments.args.first()?
+            }
             other => other,
         };
         let of_self = matches!(over, Expr::Attribute(attribute)
@@ -199,7 +204,8 @@ pub fn checkpointed(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
 fn block_call<'a>(stmt: &'a Stmt, block: &str) -> Option<&'a ExprCall> {
     let Stmt::Assign(assign) = stmt else { return None };
     let Expr::Call(call) = assign.value.as_ref() else { return None };
-    let plain = call.arguments.args.iter().all(|argument| !argument.is_starred_expr()) && !call.arguments.args.is_empty();
+    let plain =
+        call.arguments.args.iter().all(|argument| !argument.is_starred_expr()) && !call.arguments.args.is_empty();
     (plain && matches!(call.func.as_ref(), Expr::Name(name) if name.id.as_str() == block)).then_some(call)
 }
 
@@ -223,7 +229,8 @@ pub fn without_grad(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
 /// A function that is named as one and neither trains nor does without the graph already.
 fn is_evaluation(code: &Code<'_, '_>, def: &StmtFunctionDef) -> bool {
     let name = def.name.as_str().to_ascii_lowercase();
-    let named = ["eval", "valid", "test", "infer", "predict", "sample", "generate"].iter().any(|word| name.contains(word));
+    let named =
+        ["eval", "valid", "test", "infer", "predict", "sample", "generate"].iter().any(|word| name.contains(word));
     let source = code.source(def);
     named && !["backward(", "no_grad", "inference_mode", "requires_grad"].iter().any(|word| source.contains(word))
 }

@@ -133,8 +133,19 @@ pub fn is_repeatable(expr: &Expr) -> bool {
 
 /// Methods of a tensor that only look at it from another side.
 const VIEWS: &[&str] = &[
-    "view", "reshape", "flatten", "size", "permute", "transpose", "squeeze", "unsqueeze", "contiguous", "detach",
-    "long", "float", "int",
+    "view",
+    "reshape",
+    "flatten",
+    "size",
+    "permute",
+    "transpose",
+    "squeeze",
+    "unsqueeze",
+    "contiguous",
+    "detach",
+    "long",
+    "float",
+    "int",
 ];
 
 /// The source of an expression to which a method call can be appended.

@@ -94,7 +94,7 @@ fn commands(data: &Data) -> Vec<LspCommand> {
     commands
 }
 
-fn action(
+pub fn action(
     command: LspCommand,
     kind: CodeActionKind,
     diagnostic: Option<&Diagnostic>,
