@@ -13,6 +13,7 @@ mod records;
 
 use std::path::{Path, PathBuf};
 
+use cublame_core::advice::Setting;
 use cublame_core::config::launch_json::{Launch, Profile};
 use cublame_core::mode::Mode;
 
@@ -59,6 +60,8 @@ pub enum Wish {
     SwitchBack { name: String },
     /// Copies of the user's own configuration, one a mode.
     Twin { name: String, modes: Vec<Mode> },
+    /// Give every configuration that runs this program a setting of PyTorch's allocator.
+    Set { program: PathBuf, setting: Setting },
     /// VS Code only: turn the old type `python` of the user's configurations into `debugpy`.
     Upgrade,
 }
@@ -131,4 +134,11 @@ fn profiles(launches: &[Launch], modes: &[Mode]) -> Vec<Profile> {
         modes.iter().map(|&mode| Profile { launch: launch.clone(), mode }).collect()
     };
     launches.iter().flat_map(in_modes).collect()
+}
+
+/// Nothing runs the program that a setting is for.
+fn runs_nowhere(program: &Path, tool: &str) -> Error {
+    let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
+    Error::user(format!("no run configuration here runs {name}"))
+        .hint(format!("`cublame configure {tool} --program {name}` writes one"))
 }

@@ -8,8 +8,12 @@ use std::sync::Arc;
 use cublame_core::advice::advise;
 use cublame_core::blame::Reading;
 use cublame_core::catalog::Texts;
+use cublame_core::config::apply;
+use cublame_core::fixes::{Failure, fixes};
 use cublame_core::source::Source;
 use cublame_core::{Evidence, Sources, Verdict};
+
+use crate::configure::files::Change;
 
 /// No source file that people write is larger.
 const LARGEST: u64 = 8 << 20;
@@ -45,8 +49,25 @@ pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: 
     let mut verdicts = reading.blame(&sources, texts);
     for verdict in &mut verdicts {
         verdict.advice = advise(verdict, evidence, texts);
+        write_edits(verdict, &sources, texts);
     }
     Judged { verdicts, sources }
+}
+
+/// The first edit of the source that carries an advice out, as a unified diff.
+fn write_edits(verdict: &mut Verdict, sources: &Sources, texts: &Texts) {
+    let Some(place) = &verdict.place else { return };
+    let Some(source) = sources.get(&place.file) else { return };
+    let failure = Failure { verdict, path: &source.path, text: &source.text, line: place.line };
+    let found = fixes(&failure, texts);
+    for advice in &mut verdict.advice {
+        let fix = found.iter().find(|fix| fix.advice == advice.id);
+        advice.edit = fix.map(|fix| {
+            let path = PathBuf::from(&source.path);
+            let after = Some(apply(&source.text, &fix.edits));
+            Change { path, open: None, before: Some(source.text.to_string()), after }.diff()
+        });
+    }
 }
 
 fn read(path: &Path) -> Option<Source> {

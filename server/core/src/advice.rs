@@ -9,6 +9,7 @@ mod command;
 mod decisions;
 mod memory;
 mod platform;
+mod setting;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -21,6 +22,7 @@ use crate::verdict::{Advice, Verdict};
 
 use case::Case;
 pub use platform::{Capability, Os, Platform};
+pub use setting::Setting;
 
 /// The advice for a verdict, most useful first. What is known of the machine is read from the evidence.
 pub fn advise(verdict: &Verdict, evidence: &Evidence, texts: &Texts) -> Vec<Advice> {
@@ -39,6 +41,11 @@ pub fn advise_on(verdict: &Verdict, evidence: &Evidence, platform: &Platform, te
         .filter(|step| !case.forbids(&step.id))
         .map(|step| step.write(&case, texts))
         .collect()
+}
+
+/// Is the command of this advice one to be typed into a terminal as it is, rather than a run of the program?
+pub fn is_for_terminal(id: &str) -> bool {
+    PLANS.terminal.iter().any(|listed| listed == id)
 }
 
 /// One advice and the values that its words are filled with.
@@ -63,7 +70,7 @@ impl Step {
         Advice {
             title: texts.line(&format!("advice.{}.title", self.id), &values),
             detail: texts.line(&format!("advice.{}.detail", self.id), &values),
-            command: PLANS.commands.get(&self.id).and_then(|command| command::fill(command, &all)),
+            command: case.command_of(&self.id).and_then(|command| command::fill(command, &all)),
             edit: None,
             id: self.id,
         }
@@ -82,6 +89,8 @@ struct Plans {
     asserts: BTreeMap<String, String>,
     /// Command lines by advice id. One with a placeholder that nothing fills is left out.
     commands: BTreeMap<String, String>,
+    /// The advice whose command an editor offers to run in a terminal.
+    terminal: Vec<String>,
 }
 
 static PLANS: LazyLock<Plans> = LazyLock::new(|| data("plans.toml", include_str!("advice/plans.toml")));

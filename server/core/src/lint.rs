@@ -19,9 +19,9 @@ pub mod rules;
 
 pub mod document;
 
-mod code;
-mod device;
-mod edits;
+pub(crate) mod code;
+pub(crate) mod device;
+pub(crate) mod edits;
 mod launches;
 mod variables;
 

@@ -190,5 +190,6 @@ pub struct Advice {
     pub title: String,
     pub detail: String,
     pub command: Option<String>,
+    /// A unified diff of the source that carries it out, where one is safe.
     pub edit: Option<String>,
 }

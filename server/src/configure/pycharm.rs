@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use cublame_core::advice::Setting;
 use cublame_core::config::launch_json::{Launch, Profile};
 use cublame_core::config::run_xml::{self, RunConfiguration};
 use cublame_core::mode::{Mode, prefix};
 
 use super::files::{Change, Texts, existing, names_in};
 use super::records::{Records, not_switched};
-use super::{Plan, Targets, Wish, profiles};
+use super::{Plan, Targets, Wish, profiles, runs_nowhere};
 use crate::error::{Error, Result};
 
 /// `dir` is the project's folder.
@@ -20,6 +21,7 @@ pub fn plan(dir: &Path, wish: &Wish, texts: &Texts) -> Result<Plan> {
         Wish::Switch { name, mode } => project.switch(name, Some(*mode))?,
         Wish::SwitchBack { name } => project.switch(name, None)?,
         Wish::Twin { name, modes } => project.copies(&[project.named(name)?], &usable(modes.clone())?)?,
+        Wish::Set { program, setting } => project.set(program, *setting)?,
         Wish::Upgrade => return Err(Error::user("PyCharm's configurations have no older type to be upgraded")),
     };
     Ok(changes.into())
@@ -105,6 +107,20 @@ impl<'t> Project<'t> {
             change.after = Some(text);
         }
         Ok(Some(change))
+    }
+
+    fn set(self, program: &Path, setting: Setting) -> Result<Vec<Change>> {
+        let program = existing(program)?;
+        let launch = Launch::Program(relative(&self.root, &program));
+        let mut changes = Vec::new();
+        for shared in self.shared {
+            if shared.configuration.is_python() && runs(&shared.configuration, &launch) {
+                let mut change = shared.file;
+                change.edit(|text| run_xml::set_variable(text, setting.variable, setting.value))?;
+                changes.push(change);
+            }
+        }
+        if changes.is_empty() { Err(runs_nowhere(&program, "pycharm")) } else { Ok(changes) }
     }
 
     fn remove(self) -> Result<Vec<Change>> {

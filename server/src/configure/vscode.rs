@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use cublame_core::advice::Setting;
 use cublame_core::config::launch_json::{self as launch, Entry, Launch, Profile};
 use cublame_core::config::{Place, tasks_json};
 use cublame_core::mode::{Mode, prefix};
 
 use super::files::{Change, Texts, existing};
 use super::records::{Records, not_switched};
-use super::{Plan, Targets, Wish, profiles};
+use super::{Plan, Targets, Wish, profiles, runs_nowhere};
 use crate::error::{Error, Result};
 
 /// `dir` is the workspace folder, or a .code-workspace file.
@@ -24,6 +25,7 @@ pub fn plan(dir: &Path, wish: &Wish, texts: &Texts) -> Result<Plan> {
         Wish::Switch { name, mode } => workspace.switch(name, *mode)?,
         Wish::SwitchBack { name } => workspace.switch_back(name)?,
         Wish::Twin { name, modes } => workspace.twin(name, modes)?,
+        Wish::Set { program, setting } => workspace.set(program, *setting)?,
         Wish::Upgrade => workspace.upgrade()?,
     }
     Ok(Plan { changes: workspace.into_changes(), notes })
@@ -125,6 +127,27 @@ impl Workspace {
         let record = self.records.find(&file, name).ok_or_else(|| not_switched(name))?;
         self.launch.edit(|text| launch::switch_back(text, place, entry.index, record))?;
         self.records.keep(&file, name, None)
+    }
+
+    /// Configurations of the current file run it too.
+    fn set(&mut self, program: &Path, setting: Setting) -> Result<()> {
+        let (program, place) = (existing(program)?, self.place);
+        let relative = self.written(&program);
+        let written = [
+            "${file}".to_owned(),
+            format!("${{workspaceFolder}}/{relative}"),
+            program.to_string_lossy().into_owned(),
+            relative,
+        ];
+        let runs = |entry: &Entry| entry.program.as_ref().is_some_and(|program| written.contains(program));
+        let entries: Vec<Entry> =
+            self.entries()?.into_iter().filter(|entry| entry.is_python() && runs(entry)).collect();
+        if entries.is_empty() {
+            return Err(runs_nowhere(&program, "vscode"));
+        }
+        entries.iter().try_for_each(|entry| {
+            self.launch.edit(|text| launch::set_variable(text, place, entry.index, setting.variable, setting.value))
+        })
     }
 
     fn upgrade(&mut self) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cublame_core::advice::Setting;
 use cublame_core::mode::Mode;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,10 +28,11 @@ pub enum Command {
     Delete,
     CopyReport,
     OpenReport,
+    FollowAdvice,
 }
 
 impl Command {
-    pub const ALL: [Command; 11] = [
+    pub const ALL: [Command; 12] = [
         Command::Run,
         Command::Stop,
         Command::Rerun,
@@ -42,6 +44,7 @@ impl Command {
         Command::Delete,
         Command::CopyReport,
         Command::OpenReport,
+        Command::FollowAdvice,
     ];
 
     pub fn name(self) -> &'static str {
@@ -57,6 +60,7 @@ impl Command {
             Command::Delete => "cublame.delete",
             Command::CopyReport => "cublame.copyReport",
             Command::OpenReport => "cublame.openReport",
+            Command::FollowAdvice => "cublame.followAdvice",
         }
     }
 
@@ -91,6 +95,10 @@ impl Command {
             Command::Dismiss => Order::Dismiss { run: read::<OneRun>(self, arguments)?.run },
             Command::Delete => Order::Delete { run: read::<OneRun>(self, arguments)?.run },
             Command::CopyReport => Order::CopyReport { run: read_or_default::<NewestRun>(self, arguments)?.run },
+            Command::FollowAdvice => {
+                let AdviceArguments { run, index, advice } = read(self, arguments)?;
+                Order::FollowAdvice { run, index, advice }
+            }
             Command::OpenReport => Order::OpenReport { run: read_or_default::<NewestRun>(self, arguments)?.run },
         })
     }
@@ -117,6 +125,15 @@ pub struct RerunArguments {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct OneRun {
     pub run: String,
+}
+
+/// The advice of a verdict, by its number and its id.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct AdviceArguments {
+    pub run: String,
+    #[serde(default)]
+    pub index: usize,
+    pub advice: String,
 }
 
 /// Without a run, the newest that the command makes sense for.
@@ -163,6 +180,11 @@ pub struct ConfigureArguments {
     pub torchrun: Option<Uri>,
     #[serde(default)]
     pub accelerate: Option<Uri>,
+    /// For `set`: a variable of PyTorch's allocator, and its value.
+    #[serde(default)]
+    pub variable: Option<String>,
+    #[serde(default)]
+    pub value: Option<String>,
     /// Without any, blocking and trace; for a switch or a notebook, blocking.
     #[serde(default)]
     pub modes: Vec<String>,
@@ -181,6 +203,8 @@ pub enum ConfigureAction {
     Switch,
     SwitchBack,
     Twin,
+    /// A setting of PyTorch's allocator, in every configuration that runs the program.
+    Set,
     Upgrade,
 }
 
@@ -213,6 +237,13 @@ fn wanted(command: Command, asked: ConfigureArguments) -> Result<Wanted, Error> 
         ConfigureAction::SwitchBack => Wish::SwitchBack { name: name()? },
         ConfigureAction::Twin if modes.is_empty() => Wish::Twin { name: name()?, modes: USUAL_MODES.to_vec() },
         ConfigureAction::Twin => Wish::Twin { name: name()?, modes },
+        ConfigureAction::Set => {
+            let program = asked.program.as_ref().ok_or_else(|| invalid("the program is missing".to_owned()))?;
+            let words = asked.variable.as_deref().zip(asked.value.as_deref());
+            let setting = words.and_then(|(variable, value)| Setting::of_words(variable, value));
+            let setting = setting.ok_or_else(|| invalid("no setting of the allocator is named".to_owned()))?;
+            Wish::Set { program: file(program)?, setting }
+        }
         ConfigureAction::Upgrade => Wish::Upgrade,
     };
     let place = asked.uri.as_ref().map(file).transpose()?;
@@ -301,6 +332,20 @@ mod tests {
             pytest: Some(PathBuf::new()),
             ..Targets::default()
         };
+        let set = |variable: &str| {
+            json!([{ "tool": "vscode", "action": "set", "program": "file:///home/dev/proj/train.py",
+                "variable": variable, "value": "expandable_segments:True" }])
+        };
+        let setting = Setting { variable: "PYTORCH_ALLOC_CONF", value: "expandable_segments:True" };
+        let wish = Wish::Set { program: PathBuf::from("/home/dev/proj/train.py"), setting };
+        check("cublame.configure", set("PYTORCH_ALLOC_CONF"), Ok(Order::Configure(wanted(wish))));
+        check("cublame.configure", set("LD_PRELOAD"), Err("no setting of the allocator"));
+        let advice = "install-matching-build".to_owned();
+        check(
+            "cublame.followAdvice",
+            json!([{ "run": "r", "index": 1, "advice": advice }]),
+            Ok(Order::FollowAdvice { run: run(), index: 1, advice }),
+        );
         check(
             "cublame.configure",
             json!([{ "tool": "vscode", "program": "file:///home/dev/proj/train.py", "pytest": "" }]),

@@ -18,6 +18,8 @@ pub struct Finding {
     pub index: usize,
     pub verdict: Arc<Verdict>,
     pub mode: Mode,
+    /// The program of the run.
+    pub entry: Option<PathBuf>,
     /// The canonical path of the file it is shown in.
     pub path: PathBuf,
     /// The culprit, or where it surfaced, or the first line of the program.
@@ -115,6 +117,7 @@ pub mod tests {
             index: 0,
             verdict: Arc::new(verdict),
             mode: Mode::Off,
+            entry: None,
             path: "/home/dev/proj/train.py".into(),
             place,
             anchor: Some(Anchor::at(&text, line)),

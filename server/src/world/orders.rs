@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cublame_core::advice::is_for_terminal;
 use cublame_core::mode::Mode;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -69,6 +70,12 @@ pub enum Order {
     OpenReport {
         run: Option<String>,
     },
+    /// Runs the command of an advice in a terminal, after the user has seen it.
+    FollowAdvice {
+        run: String,
+        index: usize,
+        advice: String,
+    },
 }
 
 /// Where the outcome of an order is waited for.
@@ -82,7 +89,16 @@ pub struct Refusal(pub String);
 #[derive(Debug, Default)]
 pub struct Questions {
     last: u64,
-    open: BTreeMap<u64, (Start, PathBuf)>,
+    open: BTreeMap<u64, Asked>,
+}
+
+/// What a yes is the answer to.
+#[derive(Debug)]
+enum Asked {
+    /// To run this again, in this root.
+    Rerun(Start, PathBuf),
+    /// To run this command line in a terminal.
+    Terminal(String, PathBuf),
 }
 
 /// What follows when a file was written.
@@ -94,6 +110,7 @@ pub enum Then {
 }
 
 const CHOICES: [&str; 3] = ["Run", "Always in this workspace", "Cancel"];
+const ONCE: [&str; 2] = ["Run", "Cancel"];
 
 impl<E: Editor> World<E> {
     /// Carries an order out and answers it. Who asked may have given up waiting.
@@ -111,12 +128,17 @@ impl<E: Editor> World<E> {
             Order::Delete { run } => self.delete(&run),
             Order::CopyReport { run } => self.reported(run.as_deref()).map(|run| markdown::report(&run).into()),
             Order::OpenReport { run } => self.open_report(run.as_deref()),
+            Order::FollowAdvice { run, index, advice } => self.follow_advice(&run, index, &advice),
         };
         answer.send(outcome).ok();
     }
 
     pub(super) fn answered(&mut self, question: u64, choice: Option<usize>) {
-        let Some((start, root)) = self.questions.open.remove(&question) else { return };
+        let (start, root) = match self.questions.open.remove(&question) {
+            Some(Asked::Rerun(start, root)) => (start, root),
+            Some(Asked::Terminal(command, folder)) if choice == Some(0) => return self.type_in(&command, &folder),
+            Some(Asked::Terminal(..)) | None => return,
+        };
         match choice {
             Some(0) => {}
             Some(1) => self.remember_consent(&root),
@@ -170,13 +192,36 @@ impl<E: Editor> World<E> {
         if self.consents.contains(&root) {
             return Ok(started(self.start(&start).map_err(Refusal)?));
         }
-        self.questions.last += 1;
-        let question = self.questions.last;
         let how = start.mode.map(|mode| format!(" in mode {mode}")).unwrap_or_default();
         let text = format!("Run this again{how}, in {}?\n{}", start.cwd.display(), quoted(&start.argv));
-        self.questions.open.insert(question, (start, root));
-        self.editor.ask(question, text, &CHOICES);
+        self.ask(Asked::Rerun(start, root), text, &CHOICES);
         Ok(json!({ "asked": true }))
+    }
+
+    /// The words of the command are the catalogue's, but the interpreter in it is the run's: it is shown before it is run.
+    fn follow_advice(&mut self, id: &str, index: usize, advice: &str) -> Result<Value, Refusal> {
+        let run = self.run(id)?;
+        let advised = run.verdicts.get(index).and_then(|verdict| verdict.advice.iter().find(|it| it.id == advice));
+        let command = advised.filter(|it| is_for_terminal(&it.id)).and_then(|it| it.command.clone());
+        let command = command.ok_or_else(|| Refusal(format!("the run {id} has no command for the advice {advice}")))?;
+        let folder = PathBuf::from(&run.run.cwd);
+        let text = format!("Run this in a terminal?\n{command}");
+        self.ask(Asked::Terminal(command, folder), text, &ONCE);
+        Ok(json!({ "asked": true }))
+    }
+
+    /// A client without terminals of ours is told what to type.
+    fn type_in(&mut self, command: &str, folder: &Path) {
+        let argv = ["sh", "-c", command].map(str::to_owned);
+        if !self.editor.run_in_terminal(&argv, folder) {
+            self.editor.tell(Level::Info, format!("Type this into a terminal:\n{command}"));
+        }
+    }
+
+    fn ask(&mut self, asked: Asked, text: String, choices: &[&str]) {
+        self.questions.last += 1;
+        self.questions.open.insert(self.questions.last, asked);
+        self.editor.ask(self.questions.last, text, choices);
     }
 
     /// The workspace's own word: it is for every front end, so it takes the place of this editor's setting.

@@ -181,6 +181,7 @@ fn with_findings(run: KnownRun, events: &[ProcessEvents], finished: f64, paths: 
             index,
             verdict: Arc::new(paths.localized(verdict)),
             mode: run.run.mode,
+            entry: run.run.entry.as_ref().and_then(|entry| paths.here(entry)),
             place: Place { path: Some(path.display().to_string()), ..place },
             path,
             anchor,

@@ -4,6 +4,7 @@
 
 mod clients;
 mod configurations;
+mod fixes;
 mod life;
 mod lint;
 mod orders;

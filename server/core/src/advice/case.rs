@@ -1,5 +1,6 @@
 //! What decides whether an advice can work: the run, its framework, its system, and what was said.
 
+use super::PLANS;
 use super::command;
 use super::platform::{Os, Platform};
 use crate::evidence::Evidence;
@@ -79,6 +80,12 @@ impl<'a> Case<'a> {
     pub fn is_hip(&self) -> bool {
         self.verdict.error.as_ref().is_some_and(|error| error.name.starts_with("hip"))
             || ["HIP error", "hipError", "HIP out of memory"].iter().any(|mark| self.said.any(mark))
+    }
+
+    /// The command line of an advice, unless this system's shell has no such command.
+    pub fn command_of(&self, advice: &str) -> Option<&'static str> {
+        let command = PLANS.commands.get(advice)?.as_str();
+        (self.platform.os != Some(Os::Windows) || !command.starts_with("env ")).then_some(command)
     }
 
     /// It is known not to be PyTorch.

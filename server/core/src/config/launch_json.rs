@@ -19,7 +19,7 @@ use crate::mode::Mode;
 
 pub use super::entries::Place;
 pub use profile::{Launch, Profile};
-pub use switch::{Switched, SwitchedFile, switch, switch_back, twin};
+pub use switch::{Switched, SwitchedFile, set_variable, switch, switch_back, twin};
 
 const LIST: List = List { key: "configurations", name: "name", format_version: "0.2.0", section: "launch" };
 
@@ -50,6 +50,8 @@ pub struct Entry {
     pub name: String,
     /// `debugpy`, `python`, `cppdbg`...
     pub kind: String,
+    /// As it is written: `${file}`, `${workspaceFolder}/train.py`.
+    pub program: Option<String>,
     /// Byte range in the whole text.
     pub start: usize,
     pub end: usize,
@@ -80,6 +82,7 @@ pub fn list(text: &str, place: Place) -> Result<Vec<Entry>, Refused> {
         index,
         name: name.to_owned(),
         kind: string(object, "type").unwrap_or_default().to_owned(),
+        program: string(object, "program").map(str::to_owned),
         start: object.range.start + mark,
         end: object.range.end + mark,
         ours: version(name, object).is_some() || twin_mode(name).is_some(),

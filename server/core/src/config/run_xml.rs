@@ -129,6 +129,13 @@ pub fn switch(
     Ok((edits, Switched { file: file.to_owned(), name, mode, before, added: Vec::new() }))
 }
 
+/// The edits that give a configuration a variable of the user's choice.
+pub fn set_variable(text: &str, name: &'static str, value: &str) -> Result<Vec<Edit>, Refused> {
+    let document = parse(text)?;
+    let configuration = configuration(text, &document)?;
+    Ok(env_edits(text, configuration, &vec![(name, Some(escape(value)))]))
+}
+
 /// The edits that undo a switch. What the user changed in other variables since then stays.
 pub fn switch_back(text: &str, record: &Switched) -> Result<Vec<Edit>, Refused> {
     let document = parse(text)?;

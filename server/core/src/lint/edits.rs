@@ -1,6 +1,6 @@
 //! Edits of Python source by whole lines.
 
-use ruff_python_ast::Stmt;
+use ruff_python_ast::{ExprCall, Stmt};
 use ruff_text_size::Ranged;
 
 use crate::config::Edit;
@@ -53,4 +53,34 @@ pub fn after_imports(code: &Code<'_, '_>) -> usize {
     let is_import = |stmt: &&Stmt| matches!(stmt, Stmt::Import(_) | Stmt::ImportFrom(_));
     let last = code.module.body().iter().filter(is_import).filter_map(|stmt| own_lines(stmt, lines)).last();
     last.map_or(0, |range| range.end)
+}
+
+/// An argument behind the last one of a call; on a line of its own where the arguments are on lines of their own.
+pub fn add_argument(code: &Code<'_, '_>, call: &ExprCall, argument: &str) -> Edit {
+    let text = code.text();
+    let parenthesis = call.end().to_usize() - 1;
+    let arguments = call.arguments.range().start().to_usize() + 1;
+    let Some(last) = call.arguments.iter_source_order().last().map(|last| last.range()) else {
+        return Edit::insert(parenthesis, argument);
+    };
+    let after = last.end().to_usize().min(parenthesis);
+    let rest = &text[after..parenthesis];
+    if rest.contains([')', '#']) {
+        // Its own parentheses, or a comment: behind both.
+        let separator = if rest.trim_end().ends_with(',') { " " } else { ", " };
+        return Edit::insert(parenthesis, format!("{separator}{argument}"));
+    }
+    let comma = rest.trim_start().starts_with(',');
+    let line = text[..last.start().to_usize()].rfind('\n').map_or(0, |at| at + 1);
+    let indentation = &text[line..last.start().to_usize()];
+    let own_line = line > arguments && indentation.trim().is_empty() && rest.contains('\n');
+    match (comma, own_line) {
+        (true, true) => {
+            let end = after + rest.find(',').map_or(0, |at| at + 1);
+            Edit::insert(end, format!("{}{indentation}{argument},", line_end(text)))
+        }
+        (false, true) => Edit::insert(after, format!(",{}{indentation}{argument}", line_end(text))),
+        (true, false) => Edit::insert(parenthesis, format!(" {argument}")),
+        (false, false) => Edit::insert(after, format!(", {argument}")),
+    }
 }

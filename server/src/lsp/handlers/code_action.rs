@@ -11,7 +11,7 @@ use tower_lsp::ls_types::{
 use super::super::backend::Backend;
 use super::super::commands::Command;
 use super::super::diagnostics::{self, Data, SOURCE};
-use super::{lint_fixes, run_configurations};
+use super::{lint_fixes, run_configurations, verdict_fixes};
 
 pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeActionResponse> {
     let wanted = |kind: &CodeActionKind| {
@@ -21,7 +21,11 @@ pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeA
     let literals = backend.features().action_literals;
     let mut actions = Vec::new();
     if wanted(&CodeActionKind::QUICKFIX) {
-        for (diagnostic, data) in diagnosed(backend, params) {
+        let diagnosed = diagnosed(backend, params);
+        if literals {
+            actions.extend(verdict_fixes::of_verdicts(backend, params, &diagnosed));
+        }
+        for (diagnostic, data) in diagnosed {
             let fix = |command| action(command, CodeActionKind::QUICKFIX, diagnostic.as_ref(), literals);
             actions.extend(commands(&data).into_iter().map(fix));
         }
@@ -90,7 +94,7 @@ fn commands(data: &Data) -> Vec<LspCommand> {
     commands
 }
 
-fn action(
+pub fn action(
     command: LspCommand,
     kind: CodeActionKind,
     diagnostic: Option<&Diagnostic>,

@@ -12,3 +12,4 @@ pub mod execute_command;
 pub mod hover;
 pub mod lint_fixes;
 mod run_configurations;
+mod verdict_fixes;

@@ -102,6 +102,26 @@ pub fn switch_back(text: &str, place: Place, index: usize, record: &Switched) ->
     })
 }
 
+/// The edits that give the configuration at `index` a variable of the user's choice, wherever it has an env block.
+pub fn set_variable(
+    text: &str,
+    place: Place,
+    index: usize,
+    name: &'static str,
+    value: &str,
+) -> Result<Vec<Edit>, Refused> {
+    with_entry(text, place, index, |document, object| {
+        let mut changes = Vec::new();
+        for part in PARTS {
+            let Some(owner) = owner(object, part) else { continue };
+            if part.is_empty() || env_of(document, owner)?.is_some() {
+                changes.push((part, vec![(name, Some(quote(value)))]));
+            }
+        }
+        change_env(document, object, &changes, &[])
+    })
+}
+
 /// The edits that add a copy of the configuration at `index` in `mode`, named `train (cublame: blocking)`.
 pub fn twin(text: &str, place: Place, index: usize, mode: Mode) -> Result<Vec<Edit>, Refused> {
     let document = Document::parse(text)?;

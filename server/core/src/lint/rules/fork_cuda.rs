@@ -1,10 +1,9 @@
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::Ranged;
 
-use crate::config::Edit;
 use crate::lint::code::{Code, Site};
 use crate::lint::rule::{Rule, Severity};
-use crate::lint::{Finding, Input, device};
+use crate::lint::{Finding, Input, device, edits};
 use crate::python::tree;
 use crate::python::value::{FunctionRef, Scope, Value};
 
@@ -45,9 +44,7 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
                 let message = format!(
                     "this runs in the worker processes of the DataLoader of line {line}, and CUDA cannot be used in a forked process"
                 );
-                let end = call.end().to_usize() - 1;
-                let separator = if text[..end].trim_end().ends_with(',') { " " } else { ", " };
-                let edit = vec![Edit::insert(end, format!("{separator}multiprocessing_context=\"spawn\""))];
+                let edit = vec![edits::add_argument(code, call, "multiprocessing_context=\"spawn\"")];
                 found.push(
                     RULE.finding(tree::byte_range(use_.range()), message)
                         .with_fix("Start the workers with spawn", Some(edit)),

@@ -1,9 +1,8 @@
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::Ranged;
 
-use crate::config::Edit;
 use crate::lint::rule::{Rule, Severity};
-use crate::lint::{Finding, Input};
+use crate::lint::{Finding, Input, edits};
 use crate::python::tree;
 
 use super::is_test;
@@ -37,10 +36,7 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
         if !loads || is_in_memory(call) || !becomes_state(code, call, site) {
             continue;
         }
-        let end = call.end().to_usize() - 1;
-        let inside = &code.text()[..end];
-        let separator = if inside.trim_end().ends_with(',') { " " } else { ", " };
-        let edit = vec![Edit::insert(end, format!("{separator}map_location=\"cpu\""))];
+        let edit = vec![edits::add_argument(code, call, "map_location=\"cpu\"")];
         let message = "without map_location this loads onto the GPU that the checkpoint was saved from";
         let range = tree::byte_range(call.range());
         found.push(RULE.finding(range, message).with_fix("Load it to the CPU first", Some(edit)));
