@@ -6,6 +6,7 @@ mod clients;
 mod configurations;
 mod life;
 mod lint;
+mod notebooks;
 mod orders;
 mod protocol;
 mod requests;

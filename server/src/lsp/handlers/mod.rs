@@ -11,4 +11,5 @@ pub mod code_lens;
 pub mod execute_command;
 pub mod hover;
 pub mod lint_fixes;
+pub mod notebook;
 mod run_configurations;
