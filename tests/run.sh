@@ -14,7 +14,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 passed=0 failed=0
 skipped=()
-stages=(packages format clippy rust fuzz clients torch debuggers vscode pycharm)
+stages=(packages format clippy rust fuzz clients torch notebooks debuggers vscode pycharm)
 
 main() {
   local wanted=("${@:-${stages[@]}}")
@@ -106,6 +106,11 @@ stage_clients() {
 # torch from PyPI fails for real on a machine without a driver.
 stage_torch() {
   with_binary "torch on the CPU" bash tests/torch/run.sh
+}
+
+# Real Jupyter kernels.
+stage_notebooks() {
+  with_binary "notebooks" bash tests/notebooks/run.sh
 }
 
 stage_debuggers() {

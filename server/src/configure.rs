@@ -9,6 +9,7 @@ pub mod pycharm;
 pub mod vscode;
 
 pub mod files;
+pub mod ipython;
 mod records;
 
 use std::path::{Path, PathBuf};

@@ -35,6 +35,16 @@ pub struct Judged {
 pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: &Texts) -> Judged {
     let mut sources = Sources::new(roots.iter().map(|root| root.to_string_lossy().into_owned()).collect());
     let mut finder = Finder::new(roots, cwd);
+    let mut cells: HashMap<&str, Arc<str>> = HashMap::new();
+    for cell in evidence.cells() {
+        let Some(hash) = cell.sha256.as_deref() else { continue };
+        if let Some(text) = &cell.source {
+            cells.entry(hash).or_insert_with(|| Arc::from(text.as_str()));
+        }
+        if let Some(text) = cells.get(hash) {
+            sources.insert(cell.name(), Some(Source { path: String::new(), text: Arc::clone(text) }));
+        }
+    }
     let reading = Reading::of(evidence);
     for _ in 0..ROUNDS {
         let wanted = reading.wanted(&sources);

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 pub mod configuring;
 pub mod finding;
 pub mod linting;
+pub mod notebooks;
 pub mod orders;
 pub mod paths;
 mod reading;
@@ -26,6 +27,7 @@ mod watching;
 use configuring::{Configured, Edits};
 use finding::Finding;
 use linting::Linted;
+use notebooks::{CellDocument, CellsDone, Notebook};
 use orders::{Answer, Order, Then};
 use paths::Mapping;
 use reading::{FileTexts, Surveyed};
@@ -59,6 +61,11 @@ pub enum Event {
     Linted {
         path: PathBuf,
         linted: Result<Arc<Linted>, String>,
+    },
+    /// A notebook was opened or its cells were rearranged; None: it was closed. Their texts come as documents, before.
+    Notebook {
+        path: PathBuf,
+        cells: Option<Vec<CellDocument>>,
     },
     Saved(PathBuf),
     Closed(PathBuf),
@@ -234,6 +241,7 @@ pub fn start<E: Editor>(make_editor: impl FnOnce(Reply) -> E, surroundings: Surr
         explaining: HashSet::new(),
         open: HashMap::new(),
         linted: BTreeMap::new(),
+        notebooks: BTreeMap::new(),
         disk: FileTexts::new(),
         gone: HashSet::new(),
         shown: BTreeMap::new(),
@@ -291,6 +299,7 @@ struct World<E> {
     explaining: HashSet<String>,
     open: HashMap<PathBuf, (i32, LineIndex)>,
     linted: BTreeMap<PathBuf, Arc<Linted>>,
+    notebooks: BTreeMap<PathBuf, Notebook>,
     /// The files on disk that findings are in.
     disk: FileTexts,
     /// Findings whose line was edited and saved, by run and index.
@@ -337,11 +346,12 @@ impl<E: Editor> World<E> {
             }
             Event::Text { path, version, text } => {
                 self.dirty_if_shown(&path);
+                self.open.insert(path.clone(), (version, text));
                 self.lint_soon(&path, version);
-                self.open.insert(path, (version, text));
             }
             Event::LintDue { path, version } => self.lint_due(path, version),
             Event::Linted { path, linted } => self.linted(path, linted),
+            Event::Notebook { path, cells } => self.notebook(path, cells),
             Event::Saved(path) => self.saved(&path),
             Event::Closed(path) => {
                 self.open.remove(&path);
@@ -463,6 +473,11 @@ impl<E: Editor> World<E> {
     fn recompute(&mut self) {
         let surveyed = || self.runs.values().filter_map(|(_, surveyed)| surveyed.as_ref()).chain(&self.explained);
         let standing = standing::standing(surveyed().map(|surveyed| &surveyed.run), &self.roots);
+        let mut done = CellsDone::new();
+        for (id, time) in surveyed().flat_map(|surveyed| &surveyed.cells_done) {
+            let last = done.entry(id.clone()).or_insert(*time);
+            *last = last.max(*time);
+        }
         let mut files: BTreeMap<PathBuf, Vec<Finding>> = BTreeMap::new();
         for standing in standing {
             let Some(surveyed) = surveyed().find(|surveyed| surveyed.run.folder == standing.run.folder) else {
@@ -471,7 +486,8 @@ impl<E: Editor> World<E> {
             for finding in &surveyed.findings {
                 if !self.gone.contains(&(finding.run.clone(), finding.index)) {
                     let finding = Finding { not_reproduced: standing.not_reproduced, ..finding.clone() };
-                    files.entry(finding.path.clone()).or_default().push(finding);
+                    let shown = self.in_notebook(finding, &done);
+                    shown.into_iter().for_each(|it| files.entry(it.path.clone()).or_default().push(it));
                 }
             }
         }

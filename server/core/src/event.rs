@@ -24,6 +24,8 @@ pub struct Event {
 pub enum What {
     Start(Start),
     Exception(Exception),
+    /// A cell of a notebook ran to its end. Of a cell that fails, the exception tells.
+    Cell(Cell),
     /// The interpreter ends in an orderly way. Without it the process was killed or still lives.
     Exit(Exit),
 }
@@ -50,10 +52,46 @@ pub struct Start {
     pub launch_blocking: Option<String>,
 }
 
+/// A cell of a notebook, as it was when it ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The editor's name for it: the cell's id in the file, or the address of its document.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// What Jupyter shows in brackets.
+    pub count: u32,
+    /// What the interpreter calls its code, where it ran to its end.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// Absolute path of the notebook, where the front end tells it.
+    #[serde(default)]
+    pub notebook: Option<String>,
+    /// Of the whole source, hex.
+    #[serde(default)]
+    pub sha256: Option<String>,
+    /// The line of the source, from 1, that is line 1 for the interpreter.
+    #[serde(default = "one")]
+    pub first_line: u32,
+    /// Left out where it is long, and when the same cell runs again.
+    #[serde(default)]
+    pub source: Option<String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Cell {
+    /// The name that IPython's tracebacks have for it.
+    pub fn name(&self) -> String {
+        format!("Cell In[{}]", self.count)
+    }
+}
+
 /// An exception that nobody caught, or that a hook was told of.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exception {
-    /// `excepthook`, `threading`, `unraisable`, `atexit`, `pytest`, `multiprocessing`.
+    /// `excepthook`, `threading`, `unraisable`, `atexit`, `pytest`, `multiprocessing`, `ipython`.
     pub hook: String,
     pub thread: String,
     pub main_thread: bool,
@@ -68,6 +106,16 @@ pub struct Exception {
     /// SHA-256 of each source file that the frames name, hex, by absolute path, as it was on disk at this moment.
     #[serde(default)]
     pub hashes: BTreeMap<String, String>,
+    /// The cells of a notebook that frames are in, by the file that the interpreter has for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cells: BTreeMap<String, Cell>,
+}
+
+impl Exception {
+    /// The cell that was being run: the outermost that the trace came through.
+    pub fn running_cell(&self) -> Option<&Cell> {
+        self.chain.last()?.frames.iter().find_map(|frame| self.cells.get(&frame.file))
+    }
 }
 
 /// One exception of a chain.

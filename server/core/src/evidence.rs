@@ -2,7 +2,7 @@
 
 use cublame_journal::Journal;
 
-use crate::event::{Event, What};
+use crate::event::{Cell, Event, What};
 use crate::gpu_core::GpuCore;
 use crate::run::{Exit, Run};
 
@@ -48,13 +48,47 @@ pub struct ProcessEvents {
     pub events: Vec<Event>,
 }
 
+impl Evidence {
+    /// The cells of notebooks that ran, or that exceptions came through.
+    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.processes.iter().flat_map(ProcessEvents::cells).map(|(_, cell)| cell)
+    }
+
+    /// The cell whose code goes by this name; of one that ran more than once the last time.
+    pub fn cell_in(&self, file: &str) -> Option<&Cell> {
+        let cells = self.processes.iter().flat_map(ProcessEvents::cells);
+        cells.filter(|(name, _)| *name == file).last().map(|(_, cell)| cell)
+    }
+}
+
 impl ProcessEvents {
+    /// The cells that ran, or that exceptions came through, each with the name of its code.
+    pub fn cells(&self) -> impl Iterator<Item = (&str, &Cell)> {
+        self.events.iter().flat_map(|event| {
+            let (failed, ran) = match &event.what {
+                What::Exception(exception) => (Some(&exception.cells), None),
+                What::Cell(cell) => (None, cell.file.as_deref().map(|file| (file, cell))),
+                What::Start(_) | What::Exit(_) => (None, None),
+            };
+            failed.into_iter().flatten().map(|(file, cell)| (file.as_str(), cell)).chain(ran)
+        })
+    }
+
+    /// Does it run a notebook?
+    pub fn is_notebook(&self) -> bool {
+        self.events.iter().any(|event| match &event.what {
+            What::Exception(exception) => exception.hook == "ipython",
+            What::Cell(_) => true,
+            What::Start(_) | What::Exit(_) => false,
+        })
+    }
+
     /// The rank that any of the events tells.
     pub fn rank(&self) -> Option<u32> {
         self.events.iter().find_map(|event| match &event.what {
             What::Start(start) => start.rank,
             What::Exception(exception) => exception.rank,
-            What::Exit(_) => None,
+            What::Cell(_) | What::Exit(_) => None,
         })
     }
 

@@ -14,9 +14,16 @@ pub struct Sources {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Absolute.
+    /// Absolute; empty for what is no file of its own, such as a cell of a notebook.
     pub path: String,
     pub text: Arc<str>,
+}
+
+impl Source {
+    /// Of a file.
+    pub fn path(&self) -> Option<&str> {
+        Some(self.path.as_str()).filter(|path| !path.is_empty())
+    }
 }
 
 impl Sources {

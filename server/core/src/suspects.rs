@@ -105,7 +105,7 @@ fn load(query: &Query, sources: &Sources) -> Vec<Module> {
             continue;
         }
         let Some(source) = sources.get(&name) else { continue };
-        let module = Module::parse(name, Some(source.path.clone()), source.text.clone());
+        let module = Module::parse(name, source.path().map(str::to_owned), source.text.clone());
         names.extend(frames::imports(&module).into_iter().filter(|candidate| sources.get(candidate).is_some()));
         modules.push(module);
     }

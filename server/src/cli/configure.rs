@@ -50,13 +50,13 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Flags that every tool with files has.
 #[derive(Debug, Clone, Copy, Args)]
-struct Writing {
+pub(super) struct Writing {
     /// Print what would change, as a diff, and write nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Take away what cublame has written
     #[arg(long)]
-    remove: bool,
+    pub(super) remove: bool,
 }
 
 /// What is to be run, for the tools that have a configuration for each program.
@@ -105,7 +105,7 @@ impl Targets {
 }
 
 /// Prints the diff, or writes the files and says so. All files are read and edited before the first is written.
-fn finish(plan: Plan, writing: Writing) -> Result<ExitCode> {
+pub(super) fn finish(plan: Plan, writing: Writing) -> Result<ExitCode> {
     let changes: Vec<_> = plan.changes.into_iter().filter(|change| change.is_one()).collect();
     for note in plan.notes {
         eprintln!("cublame: {note}");

@@ -6,6 +6,7 @@ mod env;
 mod explain;
 mod lint;
 mod lsp;
+mod notebook;
 mod run;
 
 use std::ffi::OsString;
@@ -53,6 +54,8 @@ enum Command {
     Lint(lint::Arguments),
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
+    /// Say which line broke in Jupyter notebooks
+    Notebook(notebook::Arguments),
 }
 
 /// Reads the process's arguments and runs the subcommand. Usage errors exit with 2 (clap's own code), of `run` with 125.
@@ -76,6 +79,7 @@ pub fn main() -> ExitCode {
         Command::InNewSession { words } => Err(starting::in_new_session(words)),
         Command::Lint(arguments) => lint::main(arguments),
         Command::Lsp(arguments) => lsp::main(arguments),
+        Command::Notebook(arguments) => notebook::main(arguments),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("cublame: {error}");

@@ -298,8 +298,8 @@ def begin():
     )
 
 
-def report(hook, value, traceback, thread=None):
-    """Writes down an exception, once. Nothing but KeyboardInterrupt leaves this function."""
+def report(hook, value, traceback, thread=None, more=None):
+    """Writes down an exception, once, with `more` fields. Nothing but KeyboardInterrupt leaves this function."""
     ident = get_ident()
     process = _process
     if process.pid != os.getpid():
@@ -318,6 +318,7 @@ def report(hook, value, traceback, thread=None):
         description["thread"] = thread or thread_name(ident)
         description["main_thread"] = ident == process.main_thread
         description["rank"] = number_of(RANK)
+        description.update(more or {})
         # The same exception told of again, by another hook or in a loop. None is kept alive to know it by.
         told = description["chain"][-1]
         place = [(frame["file"], frame["line"]) for frame in told["frames"][-1:]]

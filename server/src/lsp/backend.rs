@@ -1,5 +1,6 @@
 //! The protocol's methods, each a line or two that hands over to its handler.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,9 +9,11 @@ use tokio::sync::watch;
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::ls_types::{
     CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, DidChangeConfigurationParams,
-    DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams, Hover, HoverParams, InitializeParams,
-    InitializeResult, InitializedParams, LSPAny, WorkDoneProgressCancelParams,
+    DidChangeNotebookDocumentParams, DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams,
+    DidCloseNotebookDocumentParams, DidCloseTextDocumentParams, DidOpenNotebookDocumentParams,
+    DidOpenTextDocumentParams, DidSaveNotebookDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams, Hover,
+    HoverParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, NotebookCell, Uri,
+    WorkDoneProgressCancelParams,
 };
 use tower_lsp::{Client, LanguageServer, LspServiceBuilder};
 
@@ -29,6 +32,8 @@ pub struct Backend {
     pub world: Handle,
     /// The workspace's folders. Held for the length of a clone, never across an await.
     pub roots: Mutex<Vec<PathBuf>>,
+    /// The cells of the open notebooks. Held for the length of a change, never across an await.
+    notebooks: Mutex<HashMap<Uri, Vec<NotebookCell>>>,
     pub locale: OnceLock<Option<String>>,
     pub editor_process: watch::Sender<Option<u32>>,
     shut_down: Arc<AtomicBool>,
@@ -46,8 +51,8 @@ impl Backend {
         let features = Arc::<OnceLock<Features>>::default();
         let editor = |reply| LspEditor::new(client.clone(), reply, Arc::clone(&documents), Arc::clone(&features));
         let world = world::start(editor, surroundings, cublame);
-        let (roots, locale) = (Mutex::default(), OnceLock::new());
-        Self { client, documents, features, world, roots, locale, editor_process, shut_down }
+        let (roots, notebooks, locale) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        Self { client, documents, features, world, roots, notebooks, locale, editor_process, shut_down }
     }
 
     /// The methods that the framework's trait does not have.
@@ -66,6 +71,10 @@ impl Backend {
         roots.sort();
         roots.dedup();
         self.world.post(Event::Roots(roots.clone()));
+    }
+
+    pub fn change_notebooks<T>(&self, change: impl FnOnce(&mut HashMap<Uri, Vec<NotebookCell>>) -> T) -> T {
+        change(&mut self.notebooks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub fn has_roots(&self) -> bool {
@@ -107,6 +116,22 @@ impl LanguageServer for Backend {
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
         handlers::text::closed(self, params);
+    }
+
+    async fn notebook_did_open(&self, params: DidOpenNotebookDocumentParams) {
+        handlers::notebook::opened(self, params);
+    }
+
+    async fn notebook_did_change(&self, params: DidChangeNotebookDocumentParams) {
+        handlers::notebook::changed(self, params);
+    }
+
+    async fn notebook_did_save(&self, params: DidSaveNotebookDocumentParams) {
+        handlers::notebook::saved(self, &params);
+    }
+
+    async fn notebook_did_close(&self, params: DidCloseNotebookDocumentParams) {
+        handlers::notebook::closed(self, &params);
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {

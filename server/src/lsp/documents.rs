@@ -33,8 +33,14 @@ impl Documents {
     }
 
     pub fn open(&self, item: TextDocumentItem) -> Arc<Document> {
+        let path = path_of(&item.uri);
+        self.open_as(item, path)
+    }
+
+    /// Opens a document that goes by a path of its own.
+    pub fn open_as(&self, item: TextDocumentItem, path: Option<PathBuf>) -> Arc<Document> {
         let document = Arc::new(Document {
-            path: path_of(&item.uri),
+            path,
             uri: item.uri,
             language: item.language_id,
             version: item.version,

@@ -11,6 +11,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tower_lsp::jsonrpc::{ErrorCode, Id, Request, Response};
 
+use super::handlers::notebook;
+
 /// The notification that stands for a message which could not be read.
 pub const DAMAGED: &str = "$/cublame/damaged";
 
@@ -79,7 +81,7 @@ fn examine(body: Vec<u8>) -> Found {
     if body.is_empty() {
         return Found::Nothing;
     }
-    let value: Value = match serde_json::from_slice(&body) {
+    let mut value: Value = match serde_json::from_slice(&body) {
         Ok(value) => value,
         Err(error) => {
             let message = format!("the message is not JSON: {error}");
@@ -92,6 +94,15 @@ fn examine(body: Vec<u8>) -> Found {
         return invalid("a message is one JSON object; batches are no part of the protocol".to_owned());
     }
     if value.get("method").is_some() {
+        let of_notebook =
+            value.get("method").and_then(Value::as_str).is_some_and(|it| it.starts_with("notebookDocument/"));
+        let body = match value.get_mut("params").filter(|_| of_notebook) {
+            Some(params) => {
+                notebook::tidy(params);
+                value.to_string().into_bytes()
+            }
+            None => body,
+        };
         return match Request::deserialize(value) {
             Ok(request) if request.method() == "exit" => Found::Exit(body),
             Ok(_) => Found::Message(body),

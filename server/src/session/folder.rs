@@ -273,7 +273,8 @@ impl RunFolder {
         }
     }
 
-    fn last_written(&self) -> Option<SystemTime> {
+    /// When a file of it was last written to.
+    pub fn last_written(&self) -> Option<SystemTime> {
         let events = self.path.join(EVENTS);
         let inside = files::names_beneath(&self.path, &[EVENTS]).unwrap_or_default();
         let paths = inside.iter().map(|name| events.join(name)).chain([self.path.clone()]);

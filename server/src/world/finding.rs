@@ -8,6 +8,8 @@ use cublame_core::mode::Mode;
 use cublame_core::text::LineIndex;
 use cublame_core::verdict::Place;
 
+use super::notebooks::InCell;
+
 /// What an editor shows: one verdict of one run at one line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
@@ -26,6 +28,8 @@ pub struct Finding {
     pub place: Place,
     /// The line as it was when it failed; None where the file had changed before anybody looked.
     pub anchor: Option<Anchor>,
+    /// Where it is in a notebook that is open as one.
+    pub cell: Option<InCell>,
     /// A later run of the same program in this other mode did well.
     pub not_reproduced: Option<Mode>,
 }
@@ -121,6 +125,7 @@ pub mod tests {
             path: "/home/dev/proj/train.py".into(),
             place,
             anchor: Some(Anchor::at(&text, line)),
+            cell: None,
             not_reproduced: None,
         }
     }

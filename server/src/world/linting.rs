@@ -28,11 +28,14 @@ impl Linted {
 }
 
 /// How long the user pauses before what is typed is read.
-const PAUSE: Duration = Duration::from_millis(300);
+pub(super) const PAUSE: Duration = Duration::from_millis(300);
 
 impl<E: Editor> World<E> {
     /// A document was opened or changed. What is opened is read at once.
-    pub(super) fn lint_soon(&self, path: &Path, version: i32) {
+    pub(super) fn lint_soon(&mut self, path: &Path, version: i32) {
+        if self.lint_notebook_of(path) {
+            return;
+        }
         if FileKind::of(&path.to_string_lossy()) != Some(FileKind::Python) {
             return;
         }
@@ -52,6 +55,9 @@ impl<E: Editor> World<E> {
     }
 
     pub(super) fn lint_due(&mut self, path: PathBuf, version: i32) {
+        if self.notebook_lint_due(&path, version) {
+            return;
+        }
         // A later version has its own turn.
         let Some((_, text)) = self.open.get(&path).filter(|(now, _)| *now == version) else { return };
         let (text, events) = (text.clone(), self.events.clone());

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 
 use cublame_core::advice::advise;
 use cublame_core::catalog::Texts;
-use cublame_core::event::{Exception, What};
+use cublame_core::config::notebook;
+use cublame_core::event::{Cell, Exception, What};
 use cublame_core::evidence::ProcessEvents;
 use cublame_core::log::Log;
 use cublame_core::mode::Mode;
@@ -18,6 +19,7 @@ use cublame_core::{Evidence, Verdict};
 use sha2::{Digest, Sha256};
 
 use super::finding::{Anchor, Finding};
+use super::notebooks::{CellsDone, InCell, cells_done};
 use super::paths::Paths;
 use super::standing::{KnownRun, Outcome, outcome};
 use super::survey::{Plan, Stamp};
@@ -31,6 +33,8 @@ pub struct Surveyed {
     pub findings: Vec<Finding>,
     /// The files of the findings as they are on disk.
     pub texts: FileTexts,
+    /// Of a notebook: its cells that ran to their end.
+    pub cells_done: CellsDone,
 }
 
 /// The files of findings, by path; None for what is not text.
@@ -56,13 +60,17 @@ pub fn read(
     let run = folder.run().or_complain(&mut unread);
     let report = folder.report().or_complain(&mut unread);
     let unread = unread.into_iter().map(|sentence| format!("{}: {sentence}", folder.path().display()));
-    let Some(run) = run else {
+    let Some(mut run) = run else {
         // Whose run it is cannot be told, so it is said only where the folder itself is of this workspace.
         notes.extend(unread.filter(|_| paths.is_within(folder.path())));
         return None;
     };
     let finished = report.as_ref().map_or(run.started, |report| report.finished);
     let evidence = folder.evidence();
+    let is_notebook = evidence.processes.iter().any(ProcessEvents::is_notebook);
+    if run.entry.is_none() {
+        run.entry = evidence.cells().find_map(|cell| cell.notebook.clone());
+    }
     let texts = Texts::get(plan.language);
     let (outcome, verdicts) = match (report, run.watch, stamp.state) {
         (Some(report), _, _) => {
@@ -70,6 +78,11 @@ pub fn read(
                 report.verdicts.into_iter().map(|verdict| Arc::new(advised(verdict, &evidence, texts))).collect();
             (outcome(report.exit, &verdicts), verdicts)
         }
+        // A kernel lives on after a cell has failed.
+        (None, _, State::Live) if is_notebook => match adopted(&evidence, &run, plan) {
+            (Outcome::Failed, verdicts) => (Outcome::Failed, verdicts),
+            _ => (Outcome::Running, Vec::new()),
+        },
         (None, _, State::Live) => (Outcome::Running, Vec::new()),
         (None, Watch::Supervised, _) => (Outcome::Interrupted, Vec::new()),
         // Nobody wrote a report for it: the verdicts are made here, from what its processes left.
@@ -87,11 +100,13 @@ pub fn read(
         dismissed: stamp.dismissed,
         stale: outcome == Outcome::Failed && finished < plan.oldest,
     };
-    if outcome == Outcome::Failed && !run.stale && !run.dismissed {
-        Some(with_findings(run, &evidence.processes, finished, paths))
+    let cells_done = cells_done(&evidence.processes);
+    let surveyed = if outcome == Outcome::Failed && !run.stale && !run.dismissed {
+        with_findings(run, &evidence.processes, finished, paths)
     } else {
-        Some(Surveyed { run, findings: Vec::new(), texts: FileTexts::new() })
-    }
+        Surveyed { run, findings: Vec::new(), texts: FileTexts::new(), cells_done: CellsDone::new() }
+    };
+    Some(Surveyed { cells_done, ..surveyed })
 }
 
 pub fn name_of_explanation(number: u64) -> String {
@@ -170,11 +185,23 @@ fn with_findings(run: KnownRun, events: &[ProcessEvents], finished: f64, paths: 
             function: None,
         });
         let places = [verdict.place.clone(), verdict.reported.clone(), start].into_iter().flatten();
-        let mut here = places.filter_map(|place| Some((paths.here(place.path.as_deref()?)?, place)));
-        let Some((path, place)) = here.next() else { continue };
+        let mut here = places.filter_map(|place| match InCell::of(&place, events) {
+            Some((in_cell, cell)) => {
+                let notebook = paths.here(cell.notebook.as_deref()?)?;
+                Some((notebook.clone(), place, Some((InCell { notebook, ..in_cell }, cell))))
+            }
+            None => Some((paths.here(place.path.as_deref()?)?, place, None)),
+        });
+        let Some((path, place, cell)) = here.next() else { continue };
         drop(here);
         let file = texts.entry(path.clone()).or_insert_with(|| text_on_disk(&path));
-        let anchor = file.as_ref().and_then(|file| anchor(file, &place, events, finished));
+        let (place, anchor) = match &cell {
+            Some((_, cell)) => in_file(file.as_ref(), &place, cell),
+            None => {
+                let anchor = file.as_ref().and_then(|file| anchor(file, &place, events, finished));
+                (place, anchor)
+            }
+        };
         findings.push(Finding {
             run: run.run.id.clone(),
             generation: run.generation(),
@@ -185,10 +212,19 @@ fn with_findings(run: KnownRun, events: &[ProcessEvents], finished: f64, paths: 
             place: Place { path: Some(path.display().to_string()), ..place },
             path,
             anchor,
+            cell: cell.map(|(in_cell, _)| in_cell),
             not_reproduced: None,
         });
     }
-    Surveyed { run, findings, texts }
+    Surveyed { run, findings, texts, cells_done: CellsDone::new() }
+}
+
+/// The line of the `.ipynb` file that holds a line of a cell; its first line where the cell is no longer in it.
+fn in_file(file: Option<&FileText>, place: &Place, cell: &Cell) -> (Place, Option<Anchor>) {
+    let line = file.and_then(|file| notebook::line_of_cell(file.text.text(), cell, place.line));
+    let anchor = file.zip(line).map(|(file, line)| Anchor::at(&file.text, line));
+    // A column of the cell is no column of its JSON.
+    (Place { line: line.unwrap_or(1), column: None, end_column: None, ..place.clone() }, anchor)
 }
 
 /// Reads a file; None for what is not text or too large to be source.
@@ -229,7 +265,7 @@ fn anchor(file: &FileText, place: &Place, events: &[ProcessEvents], finished: f6
 fn recorded_line<'a>(place: &Place, events: &'a [ProcessEvents]) -> Option<&'a str> {
     let exceptions = events.iter().flat_map(|process| &process.events).filter_map(|event| match &event.what {
         What::Exception(exception) => Some(exception),
-        What::Start(_) | What::Exit(_) => None,
+        What::Start(_) | What::Cell(_) | What::Exit(_) => None,
     });
     let links = exceptions.flat_map(|Exception { chain, .. }| chain);
     let mut there =
@@ -240,7 +276,7 @@ fn recorded_line<'a>(place: &Place, events: &'a [ProcessEvents]) -> Option<&'a s
 fn recorded_hash<'a>(place: &Place, events: &'a [ProcessEvents]) -> Option<&'a String> {
     let mut exits = events.iter().flat_map(|process| &process.events).filter_map(|event| match &event.what {
         What::Exit(exit) => Some(exit),
-        What::Start(_) | What::Exception(_) => None,
+        What::Start(_) | What::Exception(_) | What::Cell(_) => None,
     });
     exits.find_map(|exit| exit.hashes.get(place.path.as_ref()?))
 }

@@ -51,6 +51,8 @@ pub struct Stamp {
     pub dismissed: bool,
     report: Option<(u64, SystemTime)>,
     run: Option<(u64, SystemTime)>,
+    /// Of a live run: a notebook's kernel lives on after a failure.
+    written: Option<SystemTime>,
 }
 
 /// Every folder that may hold runs of these roots: in each root, in each ancestor, and what CUBLAME_DIR names.
@@ -127,5 +129,7 @@ fn stamp(folder: &RunFolder) -> Stamp {
         let metadata = folder.path().join(name).symlink_metadata().ok()?;
         Some((metadata.len(), metadata.modified().ok()?))
     };
-    Stamp { state: folder.state(), dismissed: folder.dismissed(), report: of("report.json"), run: of("run.json") }
+    let state = folder.state();
+    let written = if state == State::Live { folder.last_written() } else { None };
+    Stamp { state, dismissed: folder.dismissed(), report: of("report.json"), run: of("run.json"), written }
 }

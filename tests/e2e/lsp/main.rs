@@ -7,6 +7,7 @@ mod configurations;
 mod fixes;
 mod life;
 mod lint;
+mod notebooks;
 mod orders;
 mod protocol;
 mod requests;

@@ -197,7 +197,7 @@ fn the_server_says_what_it_can_do_and_nothing_else() {
             "{capability} is {advertised} in the capabilities, and {method} says otherwise"
         );
     }
-    let others = ["textDocumentSync", "workspace"];
+    let others = ["textDocumentSync", "notebookDocumentSync", "workspace"];
     for (capability, _) in result.as_object().expect("an object") {
         let known = methods.iter().any(|(name, _)| name == capability) || others.contains(&capability.as_str());
         assert!(known, "{capability} is advertised and not looked at here");

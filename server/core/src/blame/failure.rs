@@ -329,14 +329,18 @@ fn of_traced(process: &TracedProcess) -> Option<Failure> {
 fn of_process(process: &ProcessEvents) -> Vec<Failure> {
     let mut start = event::Start::default();
     let mut failures = Vec::new();
-    for event in &process.events {
+    for (index, event) in process.events.iter().enumerate() {
         match &event.what {
             EventWhat::Start(found) => start = found.clone(),
             EventWhat::Exception(exception) => {
                 let links = exception.chain.iter().map(|link| Link {
                     type_name: link.type_name.clone(),
                     message: link.message.clone(),
-                    spots: link.frames.iter().map(Spot::of_event).collect(),
+                    spots: link
+                        .frames
+                        .iter()
+                        .map(|frame| Spot::of_event(frame, exception.cells.get(&frame.file)))
+                        .collect(),
                     relation: match link.relation.as_deref() {
                         Some("cause") => Some(Relation::Cause),
                         Some("context") => Some(Relation::Context),
@@ -351,12 +355,21 @@ fn of_process(process: &ProcessEvents) -> Vec<Failure> {
                 failure.rank = exception.rank.or(start.rank);
                 failure.restart = start.restart.unwrap_or(0);
                 failure.launch_blocking.clone_from(&start.launch_blocking);
-                failures.push(failure);
+                // In a notebook people see their everyday mistakes, and mend them, at once.
+                let everyday = failure.kind.id == UNRECOGNISED && failure.error.is_none();
+                if exception.hook != "ipython" || !(everyday || ran_well_later(exception, &process.events[index..])) {
+                    failures.push(failure);
+                }
             }
-            EventWhat::Exit(_) => {}
+            EventWhat::Cell(_) | EventWhat::Exit(_) => {}
         }
     }
     failures
+}
+
+fn ran_well_later(exception: &event::Exception, later: &[event::Event]) -> bool {
+    let Some(id) = exception.running_cell().and_then(|cell| cell.id.as_ref()) else { return false };
+    later.iter().any(|event| matches!(&event.what, EventWhat::Cell(cell) if cell.id.as_ref() == Some(id)))
 }
 
 /// A worker's traceback rides in its parent's message; the hook sees only the message, so it is read like a text.

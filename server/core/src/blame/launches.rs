@@ -26,8 +26,8 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
     let Some(best) = candidates.first() else { return false };
     judgement
         .wanted
-        .extend(candidates.iter().flat_map(|candidate| user_spots(candidate, sources)).map(|spot| spot.file));
-    let Some((spot, compiled)) = culprit(best, sources) else {
+        .extend(candidates.iter().flat_map(|candidate| user_spots(candidate, evidence, sources)).map(|spot| spot.file));
+    let Some((spot, compiled)) = culprit(best, evidence, sources) else {
         let key = if best.frames.is_empty() { "journal-no-frames" } else { "journal-no-user-frame" };
         judgement.because.push((key, vec![("kernel", short(best.kernel.as_deref().unwrap_or_default()))]));
         return false;
@@ -39,10 +39,10 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
         judgement.certainty = judgement.certainty.max(Certainty::Likely);
     }
     judgement.trusted = false;
-    judgement.frames = Some(best.frames.iter().filter_map(Spot::of_journal).map(|spot| spot.frame(sources)).collect());
+    judgement.frames = Some(spots(best, evidence).map(|spot| spot.frame(sources)).collect());
     judgement.candidates = candidates[1..]
         .iter()
-        .filter_map(|candidate| Some(culprit(candidate, sources)?.0.place(sources)))
+        .filter_map(|candidate| Some(culprit(candidate, evidence, sources)?.0.place(sources)))
         .filter(|place| {
             judgement.place.as_ref().is_none_or(|best| (&best.file, best.line) != (&place.file, place.line))
         })
@@ -76,10 +76,11 @@ fn failed_process<'a>(case: &Case, evidence: &'a Evidence) -> Option<&'a TracedP
 ///
 /// torch.compile replaces a function's code: while the new code runs its frame stands at the function's first line, or has
 /// a name of Dynamo's own, and says nothing of the expression that was at fault.
-fn culprit(candidate: &Candidate, sources: &Sources) -> Option<(Spot, Option<String>)> {
+fn culprit(candidate: &Candidate, evidence: &Evidence, sources: &Sources) -> Option<(Spot, Option<String>)> {
     let mut compiled = None;
     for (index, frame) in candidate.frames.iter().enumerate().rev() {
-        let Some(spot) = Spot::of_journal(frame).filter(|spot| spot.is_user(sources)) else { continue };
+        let cell = evidence.cell_in(&frame.file);
+        let Some(spot) = Spot::of_journal(frame, cell).filter(|spot| spot.is_user(sources)) else { continue };
         let caller = index.checked_sub(1).and_then(|outer| candidate.frames.get(outer));
         let by_dynamo = caller.is_some_and(|caller| caller.file.contains("/torch/_dynamo/"));
         let at_its_beginning = frame.location.is_some_and(|location| location.line == frame.first_line);
@@ -92,8 +93,12 @@ fn culprit(candidate: &Candidate, sources: &Sources) -> Option<(Spot, Option<Str
     None
 }
 
-fn user_spots(candidate: &Candidate, sources: &Sources) -> Vec<Spot> {
-    candidate.frames.iter().filter_map(Spot::of_journal).filter(|spot| spot.is_user(sources)).collect()
+fn user_spots(candidate: &Candidate, evidence: &Evidence, sources: &Sources) -> Vec<Spot> {
+    spots(candidate, evidence).filter(|spot| spot.is_user(sources)).collect()
+}
+
+fn spots(candidate: &Candidate, evidence: &Evidence) -> impl Iterator<Item = Spot> {
+    candidate.frames.iter().filter_map(|frame| Spot::of_journal(frame, evidence.cell_in(&frame.file)))
 }
 
 #[cfg(test)]

@@ -203,7 +203,7 @@ fn late_assignment(case: &Case, sources: &Sources) -> Option<Place> {
         let indent = line.chars().take_while(|character| character.is_whitespace()).count() as u32;
         Some(Place {
             file: spot.file.clone(),
-            path: Some(source.path.clone()),
+            path: source.path().map(str::to_owned),
             line: index as u32 + 1,
             column: Some(indent + 1),
             end_column: Some(line.trim_end().chars().count() as u32 + 1),

@@ -1,9 +1,9 @@
 //! Whose code a frame is, and where it lies on this machine.
 
 use crate::catalog::facts;
-use crate::event::EventFrame;
+use crate::event::{Cell, EventFrame};
 use crate::parse;
-use crate::source::Sources;
+use crate::source::{Source, Sources};
 use crate::verdict::{Frame, Place};
 
 /// A frame with what the hook knows beyond the text.
@@ -35,12 +35,13 @@ impl Spot {
         }
     }
 
-    pub fn of_event(frame: &EventFrame) -> Self {
+    /// A frame in a notebook's cell is named as IPython names it, by the lines of the cell as its author sees it.
+    pub fn of_event(frame: &EventFrame, cell: Option<&Cell>) -> Self {
         let ends_here = frame.end_line.is_none_or(|end| end == frame.line);
         Self {
-            file: frame.file.clone(),
-            path: frame.path.clone(),
-            line: frame.line,
+            file: cell.map_or_else(|| frame.file.clone(), Cell::name),
+            path: frame.path.clone().filter(|_| cell.is_none()),
+            line: frame.line.saturating_add(shift(cell)),
             // The file of a SyntaxError was never run: no function of it is on the stack.
             function: Some(frame.function.clone()).filter(|function| !function.is_empty()),
             source: frame.source.as_deref().map(|source| source.trim().to_owned()),
@@ -51,12 +52,12 @@ impl Spot {
     }
 
     /// None for a frame whose line is not known.
-    pub fn of_journal(frame: &cublame_journal::read::Frame) -> Option<Self> {
+    pub fn of_journal(frame: &cublame_journal::read::Frame, cell: Option<&Cell>) -> Option<Self> {
         let location = frame.location?;
         let ends_here = location.end_line.is_none_or(|end| end == location.line);
         Some(Self {
-            file: frame.file.clone(),
-            line: location.line,
+            file: cell.map_or_else(|| frame.file.clone(), Cell::name),
+            line: location.line.saturating_add(shift(cell)),
             function: Some(frame.function.clone()),
             bytes: location.column.zip(location.end_column.filter(|_| ends_here)),
             ..Self::default()
@@ -71,7 +72,7 @@ impl Spot {
         if self.line == 0 {
             return false;
         }
-        let found = sources.get(&self.file).map(|source| source.path.as_str());
+        let found = sources.get(&self.file).and_then(Source::path);
         for name in [found, self.path.as_deref(), Some(self.file.as_str())].into_iter().flatten() {
             let name = name.replace('\\', "/");
             if let Some(rest) = sources.roots().iter().find_map(|root| below(&name, &root.replace('\\', "/"))) {
@@ -85,7 +86,7 @@ impl Spot {
         let columns = self.columns(sources);
         Frame {
             file: self.file.clone(),
-            path: sources.get(&self.file).map(|source| source.path.clone()).or_else(|| self.path.clone()),
+            path: sources.get(&self.file).and_then(Source::path).map(str::to_owned).or_else(|| self.path.clone()),
             line: self.line,
             column: columns.map(|(start, _)| start),
             end_column: columns.map(|(_, end)| end),
@@ -120,6 +121,11 @@ impl Spot {
         let indent = now.chars().take_while(|character| character.is_whitespace()).count() as u32;
         (self.source.as_deref() == Some(now.trim())).then(|| (indent + start + 1, indent + end + 1))
     }
+}
+
+/// How many lines of a cell are above the interpreter's first one.
+fn shift(cell: Option<&Cell>) -> u32 {
+    cell.map_or(0, |cell| cell.first_line.saturating_sub(1))
 }
 
 /// The path below a folder, with its leading slash.

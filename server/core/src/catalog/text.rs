@@ -129,7 +129,7 @@ impl Texts {
     }
 }
 
-type Files = [(&'static str, &'static str); 5];
+type Files = [(&'static str, &'static str); 6];
 
 const ENGLISH: Files = [
     ("because", include_str!("because.en.toml")),
@@ -137,6 +137,7 @@ const ENGLISH: Files = [
     ("asserts", include_str!("asserts.en.toml")),
     ("advice", include_str!("advice.en.toml")),
     ("fixes", include_str!("fixes.en.toml")),
+    ("notebook", include_str!("notebook.en.toml")),
 ];
 
 const CHINESE: Files = [
@@ -145,6 +146,7 @@ const CHINESE: Files = [
     ("asserts", include_str!("asserts.zh.toml")),
     ("advice", include_str!("advice.zh.toml")),
     ("fixes", include_str!("fixes.zh.toml")),
+    ("notebook", include_str!("notebook.zh.toml")),
 ];
 
 /// Fills the placeholders in one pass, so that a value with braces of its own stays as it is.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::edit::{Edit, Refused};
 use super::jsonc::{Document, Members, last, quote, set_properties, string};
 use super::shell::notebook_cell;
+use crate::event::Cell;
 use crate::mode::{Machine, Mode, Os, env_block};
 
 /// The tag by which our cell is found again.
@@ -31,7 +32,7 @@ pub fn add(text: &str, mode: Mode) -> Result<Vec<Edit>, Refused> {
         let json = if document.is_on_one_line() { compact(&source) } else { layout.pretty(&source, &indent) };
         return Ok(document.finish(set_properties(&document, cell, &[("source", &json)], false)));
     }
-    let cell = Cell {
+    let cell = FirstCell {
         cell_type: "code",
         execution_count: (),
         // Cell ids came with nbformat 4.5; before that they are not allowed (nbformat, "Changelog").
@@ -59,9 +60,27 @@ pub fn remove(text: &str) -> Result<Vec<Edit>, Refused> {
     Ok(document.finish(edits))
 }
 
+/// The line of the file, from 1, that holds a line of a cell: found by the cell's id, else by its source.
+pub fn line_of_cell(text: &str, cell: &Cell, line: u32) -> Option<u32> {
+    let document = Document::parse_json(text).ok()?;
+    let (_, cells) = cells(&document).ok()?;
+    let all = || cells.elements.iter().filter_map(Value::as_object);
+    let named = |found: &&Object| cell.id.is_some() && string(found, "id") == cell.id.as_deref();
+    let same = |found: &&Object| cell.source.is_some() && text_of(found) == cell.source;
+    let found = all().find(named).or_else(|| all().find(same))?;
+    let source = &last(found, "source")?.value;
+    let line = match source {
+        Value::Array(lines) => lines.elements.get(line.checked_sub(1)? as usize)?,
+        // All on one line, as nobody writes it but the format allows it.
+        other => other,
+    };
+    let before = document.body.get(..line.range().start)?;
+    u32::try_from(before.matches('\n').count() + 1).ok()
+}
+
 /// In the order in which Jupyter writes (sorted keys).
 #[derive(Serialize)]
-struct Cell {
+struct FirstCell {
     cell_type: &'static str,
     execution_count: (),
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,15 +137,18 @@ fn ours<'d>(cells: &'d Array<'d>) -> Option<(usize, &'d Object<'d>)> {
     })
 }
 
-fn mode_of(cell: &Object) -> Option<Mode> {
-    let source = &last(cell, "source")?.value;
-    let text = match source {
-        Value::StringLit(text) => text.value.clone().into_owned(),
+fn text_of(cell: &Object) -> Option<String> {
+    match &last(cell, "source")?.value {
+        Value::StringLit(text) => Some(text.value.clone().into_owned()),
         Value::Array(lines) => {
-            lines.elements.iter().filter_map(|line| Some(line.as_string_lit()?.value.as_ref())).collect()
+            Some(lines.elements.iter().filter_map(|line| Some(line.as_string_lit()?.value.as_ref())).collect())
         }
-        _ => return None,
-    };
+        _ => None,
+    }
+}
+
+fn mode_of(cell: &Object) -> Option<Mode> {
+    let text = text_of(cell)?;
     Mode::ALL.into_iter().find(|mode| text.contains(&format!("\"CUBLAME_MODE\": {}", quote(mode.name()))))
 }
 

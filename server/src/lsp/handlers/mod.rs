@@ -11,5 +11,6 @@ pub mod code_lens;
 pub mod execute_command;
 pub mod hover;
 pub mod lint_fixes;
+pub mod notebook;
 mod run_configurations;
 mod verdict_fixes;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tower_lsp::ls_types::{
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
+    TextDocumentContentChangeEvent, Uri,
 };
 
 use super::super::backend::Backend;
@@ -23,10 +24,14 @@ pub fn opened(backend: &Backend, params: DidOpenTextDocumentParams) {
 
 pub fn changed(backend: &Backend, params: DidChangeTextDocumentParams) {
     let identity = params.text_document;
+    change(backend, &identity.uri, identity.version, params.content_changes);
+}
+
+pub fn change(backend: &Backend, uri: &Uri, version: i32, changes: Vec<TextDocumentContentChangeEvent>) {
     let encoding = backend.features().encoding();
-    match backend.documents.change(&identity.uri, identity.version, params.content_changes, encoding) {
+    match backend.documents.change(uri, version, changes, encoding) {
         Some(document) => post(backend, &document),
-        None => eprintln!("cublame lsp: {} was changed and is not open", identity.uri.as_str()),
+        None => eprintln!("cublame lsp: {} was changed and is not open", uri.as_str()),
     }
 }
 
@@ -38,13 +43,17 @@ pub fn saved(backend: &Backend, params: DidSaveTextDocumentParams) {
 }
 
 pub fn closed(backend: &Backend, params: DidCloseTextDocumentParams) {
-    let document = backend.documents.close(&params.text_document.uri);
+    close(backend, &params.text_document.uri);
+}
+
+pub fn close(backend: &Backend, uri: &Uri) {
+    let document = backend.documents.close(uri);
     if let Some(path) = document.and_then(|document| document.path.clone()) {
         backend.world.post(Event::Closed(path));
     }
 }
 
-fn post(backend: &Backend, document: &Arc<Document>) {
+pub fn post(backend: &Backend, document: &Arc<Document>) {
     if let Some(path) = document.path.clone() {
         backend.world.post(Event::Text { path, version: document.version, text: document.text.clone() });
     }
