@@ -30,6 +30,7 @@ pub mod lint;
 pub mod catalog;
 
 pub mod advice;
+pub mod doctor;
 
 pub mod config;
 pub mod mode;

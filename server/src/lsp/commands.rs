@@ -27,10 +27,11 @@ pub enum Command {
     Delete,
     CopyReport,
     OpenReport,
+    Doctor,
 }
 
 impl Command {
-    pub const ALL: [Command; 11] = [
+    pub const ALL: [Command; 12] = [
         Command::Run,
         Command::Stop,
         Command::Rerun,
@@ -42,6 +43,7 @@ impl Command {
         Command::Delete,
         Command::CopyReport,
         Command::OpenReport,
+        Command::Doctor,
     ];
 
     pub fn name(self) -> &'static str {
@@ -57,6 +59,7 @@ impl Command {
             Command::Delete => "cublame.delete",
             Command::CopyReport => "cublame.copyReport",
             Command::OpenReport => "cublame.openReport",
+            Command::Doctor => "cublame.doctor",
         }
     }
 
@@ -92,6 +95,7 @@ impl Command {
             Command::Delete => Order::Delete { run: read::<OneRun>(self, arguments)?.run },
             Command::CopyReport => Order::CopyReport { run: read_or_default::<NewestRun>(self, arguments)?.run },
             Command::OpenReport => Order::OpenReport { run: read_or_default::<NewestRun>(self, arguments)?.run },
+            Command::Doctor => Order::Doctor { trusted: read_or_default::<DoctorArguments>(self, arguments)?.trusted },
         })
     }
 }
@@ -124,6 +128,18 @@ pub struct OneRun {
 pub struct NewestRun {
     #[serde(default)]
     pub run: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct DoctorArguments {
+    /// False in a workspace that the user does not trust: its interpreter is not run then.
+    pub trusted: bool,
+}
+
+impl Default for DoctorArguments {
+    fn default() -> Self {
+        Self { trusted: true }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -278,6 +294,8 @@ mod tests {
         check("cublame.stop", json!([{ "run": "r" }]), Ok(Order::Stop { run: Some(run()) }));
         check("cublame.dismiss", json!(["r"]), Err("cublame.dismiss"));
         check("cublame.clear", json!([]), Ok(Order::Clear));
+        check("cublame.doctor", json!([]), Ok(Order::Doctor { trusted: true }));
+        check("cublame.doctor", json!([{ "trusted": false }]), Ok(Order::Doctor { trusted: false }));
         check(
             "cublame.setMode",
             json!([{ "mode": "trace" }]),

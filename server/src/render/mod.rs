@@ -1,5 +1,6 @@
 //! Verdicts as a person or a program reads them.
 
+pub mod doctor;
 pub mod findings;
 pub mod markdown;
 pub mod terminal;

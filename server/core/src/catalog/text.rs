@@ -129,13 +129,14 @@ impl Texts {
     }
 }
 
-type Files = [(&'static str, &'static str); 4];
+type Files = [(&'static str, &'static str); 5];
 
 const ENGLISH: Files = [
     ("because", include_str!("because.en.toml")),
     ("kinds", include_str!("kinds.en.toml")),
     ("asserts", include_str!("asserts.en.toml")),
     ("advice", include_str!("advice.en.toml")),
+    ("doctor", include_str!("doctor.en.toml")),
 ];
 
 const CHINESE: Files = [
@@ -143,6 +144,7 @@ const CHINESE: Files = [
     ("kinds", include_str!("kinds.zh.toml")),
     ("asserts", include_str!("asserts.zh.toml")),
     ("advice", include_str!("advice.zh.toml")),
+    ("doctor", include_str!("doctor.zh.toml")),
 ];
 
 /// Fills the placeholders in one pass, so that a value with braces of its own stays as it is.
