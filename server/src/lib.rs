@@ -10,6 +10,9 @@ pub mod lsp;
 pub mod world;
 
 pub mod configure;
+pub mod doctor;
+pub mod gpu;
+pub mod interpreter;
 pub mod linting;
 
 pub mod render;

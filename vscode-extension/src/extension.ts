@@ -90,6 +90,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     command('writeProfiles', () => writeProfiles(server)),
     command('terminals.toggle', () => terminals.toggle()),
     command('clearAll', () => vscode.commands.executeCommand('cublame.clear')),
+    command('examine', () => vscode.commands.executeCommand('cublame.doctor')),
     command('restartServer', () => server.start()),
     command('showLog', () => {
       log.show();

@@ -21,7 +21,7 @@ export function middleware(modes: Modes, gutter: Gutter): Middleware {
         void vscode.window.showInformationMessage(vscode.l10n.t('Trust this workspace to run its programs.'));
         return null;
       }
-      const answer: unknown = await next(command, command === 'cublame.run' ? withMode(args, modes) : args);
+      const answer: unknown = await next(command, completed(command, args, modes));
       if (command === 'cublame.copyReport' && typeof answer === 'string') {
         await vscode.env.clipboard.writeText(answer);
         vscode.window.setStatusBarMessage(vscode.l10n.t('The report is on the clipboard.'), 5000);
@@ -41,6 +41,12 @@ export function middleware(modes: Modes, gutter: Gutter): Middleware {
       },
     },
   };
+}
+
+/** What the server cannot know: the mode that the status bar shows, and whether the workspace is trusted. */
+function completed(command: string, args: unknown[], modes: Modes): unknown[] {
+  if (command === 'cublame.doctor') return [{ trusted: vscode.workspace.isTrusted }];
+  return command === 'cublame.run' ? withMode(args, modes) : args;
 }
 
 /** A run takes the mode that the status bar shows. */

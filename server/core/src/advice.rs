@@ -77,6 +77,11 @@ impl Step {
     }
 }
 
+/// A number of bytes as PyTorch writes it: `1.50 GiB`.
+pub fn size(bytes: u64) -> String {
+    memory::size(bytes)
+}
+
 fn plan(kind: &str) -> &'static [String] {
     PLANS.kinds.get(kind).or_else(|| PLANS.kinds.get("unrecognised")).map_or(&[], Vec::as_slice)
 }

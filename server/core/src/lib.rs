@@ -28,8 +28,10 @@ pub mod suspects;
 pub mod lint;
 
 pub mod catalog;
+pub mod scrub;
 
 pub mod advice;
+pub mod doctor;
 pub mod fixes;
 
 pub mod config;

@@ -2,6 +2,7 @@
 
 mod configure;
 mod demo;
+mod doctor;
 mod env;
 mod explain;
 mod lint;
@@ -19,6 +20,7 @@ use cublame_core::catalog::Language;
 use cublame_core::run::ProcessId;
 
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::session::{guardian, relay};
 use crate::world::starting;
 
@@ -39,6 +41,10 @@ enum Command {
     Run(run::Arguments),
     #[command(name = guardian::SUBCOMMAND, hide = true)]
     Guardian { runner: u32, start: u64, run: Option<PathBuf> },
+    /// See whether this machine, its GPUs and the project's Python go together
+    Doctor(doctor::Arguments),
+    #[command(name = gpu::SUBCOMMAND, hide = true)]
+    Driver,
     #[command(name = relay::SUBCOMMAND, hide = true)]
     Relay,
     /// Write run configurations for VS Code, PyCharm, your shell or a notebook
@@ -69,6 +75,11 @@ pub fn main() -> ExitCode {
             guardian::main(ProcessId { pid: *runner, start: *start }, run.as_deref())
                 .map(|()| ExitCode::SUCCESS)
                 .map_err(|failure| Error::internal("the guardian failed").because(failure))
+        }
+        Command::Doctor(arguments) => doctor::main(arguments),
+        Command::Driver => {
+            gpu::main();
+            Ok(ExitCode::SUCCESS)
         }
         Command::Relay => {
             relay::main();

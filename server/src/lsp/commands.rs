@@ -29,10 +29,11 @@ pub enum Command {
     CopyReport,
     OpenReport,
     FollowAdvice,
+    Doctor,
 }
 
 impl Command {
-    pub const ALL: [Command; 12] = [
+    pub const ALL: &[Command] = &[
         Command::Run,
         Command::Stop,
         Command::Rerun,
@@ -45,6 +46,7 @@ impl Command {
         Command::CopyReport,
         Command::OpenReport,
         Command::FollowAdvice,
+        Command::Doctor,
     ];
 
     pub fn name(self) -> &'static str {
@@ -61,11 +63,12 @@ impl Command {
             Command::CopyReport => "cublame.copyReport",
             Command::OpenReport => "cublame.openReport",
             Command::FollowAdvice => "cublame.followAdvice",
+            Command::Doctor => "cublame.doctor",
         }
     }
 
     pub fn of_name(name: &str) -> Option<Self> {
-        Command::ALL.into_iter().find(|command| command.name() == name)
+        Command::ALL.iter().copied().find(|command| command.name() == name)
     }
 
     /// The order of a command and its arguments, or what is wrong with them.
@@ -100,6 +103,7 @@ impl Command {
                 Order::FollowAdvice { run, index, advice }
             }
             Command::OpenReport => Order::OpenReport { run: read_or_default::<NewestRun>(self, arguments)?.run },
+            Command::Doctor => Order::Doctor { trusted: read_or_default::<DoctorArguments>(self, arguments)?.trusted },
         })
     }
 }
@@ -141,6 +145,18 @@ pub struct AdviceArguments {
 pub struct NewestRun {
     #[serde(default)]
     pub run: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct DoctorArguments {
+    /// False in a workspace that the user does not trust: its interpreter is not run then.
+    pub trusted: bool,
+}
+
+impl Default for DoctorArguments {
+    fn default() -> Self {
+        Self { trusted: true }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -309,6 +325,8 @@ mod tests {
         check("cublame.stop", json!([{ "run": "r" }]), Ok(Order::Stop { run: Some(run()) }));
         check("cublame.dismiss", json!(["r"]), Err("cublame.dismiss"));
         check("cublame.clear", json!([]), Ok(Order::Clear));
+        check("cublame.doctor", json!([]), Ok(Order::Doctor { trusted: true }));
+        check("cublame.doctor", json!([{ "trusted": false }]), Ok(Order::Doctor { trusted: false }));
         check(
             "cublame.setMode",
             json!([{ "mode": "trace" }]),

@@ -1,6 +1,7 @@
 //! Verdicts as a person or a program reads them.
 
 pub mod cell;
+pub mod doctor;
 pub mod findings;
 pub mod markdown;
 pub mod terminal;

@@ -140,7 +140,7 @@ fn span(window: &[&str], start: usize, place: &Place) -> std::ops::Range<usize> 
 }
 
 /// Text from a log as one line of plain characters: no escape sequence may reach the terminal.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

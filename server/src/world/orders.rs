@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cublame_core::advice::is_for_terminal;
+use cublame_core::catalog::Texts;
 use cublame_core::mode::Mode;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -15,7 +16,9 @@ use super::reading::{self, Surveyed};
 use super::standing::{KnownRun, Outcome};
 use super::starting::Start;
 use super::{Editor, Event, Level, World, survey, unix_now};
-use crate::render::markdown;
+use crate::doctor::{self, Whom};
+use crate::interpreter::{self, Interpreter};
+use crate::render::{self, markdown};
 use crate::session::folder::{self, RunFolder};
 use crate::session::place::Surroundings;
 
@@ -76,6 +79,10 @@ pub enum Order {
         index: usize,
         advice: String,
     },
+    /// Examines the machine, and the project's Python where the workspace is trusted.
+    Doctor {
+        trusted: bool,
+    },
 }
 
 /// Where the outcome of an order is waited for.
@@ -129,6 +136,7 @@ impl<E: Editor> World<E> {
             Order::CopyReport { run } => self.reported(run.as_deref()).map(|run| markdown::report(&run).into()),
             Order::OpenReport { run } => self.open_report(run.as_deref()),
             Order::FollowAdvice { run, index, advice } => self.follow_advice(&run, index, &advice),
+            Order::Doctor { trusted } => self.examine(trusted),
         };
         answer.send(outcome).ok();
     }
@@ -159,7 +167,7 @@ impl<E: Editor> World<E> {
     }
 
     fn run_program(&mut self, program: &Path, arguments: Vec<String>, mode: Option<Mode>) -> Result<Value, Refusal> {
-        let mut argv = vec![self.interpreter(program), program.display().to_string()];
+        let mut argv = vec![self.interpreter(program).path.display().to_string(), program.display().to_string()];
         argv.extend(arguments);
         let cwd = self.root_of(program).map(Path::to_owned).or_else(|| program.parent().map(Path::to_owned));
         let start = Start { argv, cwd: cwd.unwrap_or_default(), mode: mode.or(self.settings.mode) };
@@ -177,6 +185,19 @@ impl<E: Editor> World<E> {
         let path = self.page_of(&run)?;
         let text = markdown::report(&run);
         self.write(Then::Open(path.clone()), move || write_aside(&path, &text));
+        Ok(Value::Null)
+    }
+
+    /// The page opens when the driver and the interpreter have answered, seconds later.
+    fn examine(&mut self, trusted: bool) -> Result<Value, Refusal> {
+        let path = self.state_file("doctor.md")?;
+        let root = self.roots.first().cloned().unwrap_or_default();
+        let whom = if trusted { Whom::Chosen(self.interpreter(&root)) } else { Whom::Nobody };
+        let texts = Texts::get(self.settings.language);
+        let cublame = self.cublame.clone();
+        self.write(Then::Open(path.clone()), move || {
+            write_aside(&path, &render::doctor::page(&doctor::examine(&whom, &cublame, texts)))
+        });
         Ok(Value::Null)
     }
 
@@ -344,9 +365,13 @@ impl<E: Editor> World<E> {
         if run.folder.is_absolute() {
             return Ok(run.folder.join(REPORT));
         }
+        self.state_file(&format!("{}.md", run.run.id.replace(' ', "-")))
+    }
+
+    fn state_file(&self, name: &str) -> Result<PathBuf, Refusal> {
         let state = self.surroundings.state_folder();
         let state = state.ok_or_else(|| Refusal("there is no folder to write the report in: set HOME".to_owned()))?;
-        Ok(state.join(format!("{}.md", run.run.id.replace(' ', "-"))))
+        Ok(state.join(name))
     }
 
     pub(super) fn root_of(&self, path: &Path) -> Option<&Path> {
@@ -354,22 +379,11 @@ impl<E: Editor> World<E> {
         holding.max_by_key(|root| root.as_os_str().len()).map(PathBuf::as_path)
     }
 
-    /// The setting, else VIRTUAL_ENV, CONDA_PREFIX, `.venv`, PATH.
-    fn interpreter(&mut self, program: &Path) -> String {
-        let of_variable = |name| std::env::var_os(name).map(|folder| PathBuf::from(folder).join("bin/python"));
-        let candidates = [
-            ("the setting cublame.python", self.settings.python.clone()),
-            ("VIRTUAL_ENV", of_variable("VIRTUAL_ENV")),
-            ("CONDA_PREFIX", of_variable("CONDA_PREFIX")),
-            (".venv", self.root_of(program).map(|root| root.join(".venv/bin/python"))),
-        ];
-        let found = candidates.into_iter().find_map(|(why, path)| Some((why, path.filter(|path| path.is_file())?)));
-        let (why, python) = match found {
-            Some((why, path)) => (why, path.display().to_string()),
-            None => ("PATH", "python3".to_owned()),
-        };
+    fn interpreter(&mut self, program: &Path) -> Interpreter {
+        let chosen = interpreter::choose(self.settings.python.as_deref(), self.root_of(program));
+        let (python, why) = (chosen.path.display(), chosen.chosen_by);
         self.editor.tell(Level::Log, format!("the interpreter is {python}, from {why}"));
-        python
+        chosen
     }
 
     /// Writes on a thread that may block, and comes back with [`Event::Written`].

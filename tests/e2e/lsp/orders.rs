@@ -9,7 +9,7 @@ use cublame_core::run::{Exit, Report};
 use cublame_tests::client::{able, uri};
 use cublame_tests::{Project, TestServer};
 use serde_json::{Value, json};
-use tower_lsp::ls_types::notification::{Progress, ShowMessage};
+use tower_lsp::ls_types::notification::{LogMessage, Progress, ShowMessage};
 use tower_lsp::ls_types::request::{ShowDocument, ShowMessageRequest, WorkDoneProgressCreate};
 use tower_lsp::ls_types::{ProgressParamsValue, WorkDoneProgress};
 
@@ -227,6 +227,27 @@ fn a_client_that_cannot_show_a_document_is_told_where_it_is() {
     server.command("cublame.openReport", json!({ "run": folder.id() })).expect("an answer");
     let said = server.notification::<ShowMessage>().message;
     assert!(said.ends_with("report.md") && said.contains(folder.id()), "{said}");
+}
+
+#[test]
+fn the_doctor_runs_no_interpreter_of_a_workspace_that_is_not_trusted() {
+    let project = Project::new(&[("train.py", FAILS), ("python", "#!/bin/sh\necho no modules >&2\nexit 9\n")]);
+    let python = project.path("python");
+    std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
+    let mut server = silent(&project);
+    let mut client = able(&project);
+    client["initializationOptions"]["settings"] = json!({ "python": python });
+    server.initialize(client);
+    for (trusted, expected) in [(false, "this workspace is not trusted"), (true, "could not be asked\\: no modules")] {
+        server.command("cublame.doctor", json!({ "trusted": trusted })).expect("an answer");
+        let (id, shown) = server.server_request::<ShowDocument>();
+        server.respond(id, json!({ "success": true }));
+        let page = shown.uri.to_file_path().expect("a file").into_owned();
+        let text = std::fs::read_to_string(page).expect("the page");
+        assert!(text.starts_with("# cublame doctor\n") && text.contains(expected), "{text}");
+    }
+    let said = server.notification::<LogMessage>().message;
+    assert!(said.ends_with("/python, from setting"), "{said}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn private_pools(memory: &Memory) -> Option<Step> {
 }
 
 /// As PyTorch writes sizes: `1.50 GiB`.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match UNITS.into_iter().find(|(_, unit)| bytes >= *unit) {
         Some((name, unit)) => {

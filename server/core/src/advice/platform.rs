@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::case::{Said, leading_number};
 use super::data;
@@ -41,7 +41,8 @@ pub enum Os {
 pub type Version = (u32, u32);
 
 /// A GPU's compute capability: 8.6 is written `sm_86` in an architecture list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Capability {
     pub major: u32,
     pub minor: u32,
@@ -93,6 +94,20 @@ impl FromStr for Capability {
     }
 }
 
+impl From<Capability> for String {
+    fn from(capability: Capability) -> Self {
+        capability.to_string()
+    }
+}
+
+impl TryFrom<String> for Capability {
+    type Error = std::num::ParseIntError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
 impl Platform {
     /// What the verdict's message, the log and the hook's events say of the machine.
     pub fn seen(verdict: &Verdict, evidence: &Evidence) -> Self {
@@ -118,13 +133,13 @@ impl Platform {
     }
 
     /// Has the installed framework code for the GPU? None where either side is unknown.
-    pub(super) fn has_code(&self) -> Option<bool> {
+    pub fn has_code(&self) -> Option<bool> {
         let capability = self.capability?;
         Some(self.arch_list.as_ref()?.iter().any(|entry| capability.runs(entry)))
     }
 
     /// The CUDA version of the installed torch, from its `+cu130`.
-    pub(super) fn torch_cuda(&self) -> Option<Version> {
+    pub fn torch_cuda(&self) -> Option<Version> {
         let (_, digits) = self.torch.as_ref()?.split_once("+cu")?;
         let number = leading_number(digits)?;
         Some((number / 10, number % 10))

@@ -129,24 +129,26 @@ impl Texts {
     }
 }
 
-type Files = [(&'static str, &'static str); 6];
+type Files = &'static [(&'static str, &'static str)];
 
-const ENGLISH: Files = [
+const ENGLISH: Files = &[
     ("because", include_str!("because.en.toml")),
     ("kinds", include_str!("kinds.en.toml")),
     ("asserts", include_str!("asserts.en.toml")),
     ("advice", include_str!("advice.en.toml")),
     ("fixes", include_str!("fixes.en.toml")),
     ("notebook", include_str!("notebook.en.toml")),
+    ("doctor", include_str!("doctor.en.toml")),
 ];
 
-const CHINESE: Files = [
+const CHINESE: Files = &[
     ("because", include_str!("because.zh.toml")),
     ("kinds", include_str!("kinds.zh.toml")),
     ("asserts", include_str!("asserts.zh.toml")),
     ("advice", include_str!("advice.zh.toml")),
     ("fixes", include_str!("fixes.zh.toml")),
     ("notebook", include_str!("notebook.zh.toml")),
+    ("doctor", include_str!("doctor.zh.toml")),
 ];
 
 /// Fills the placeholders in one pass, so that a value with braces of its own stays as it is.
