@@ -92,6 +92,8 @@ struct Plans {
     kinds: BTreeMap<String, Vec<String>>,
     /// Advice ids by the id of a known assertion.
     asserts: BTreeMap<String, String>,
+    /// Advice ids by a part of what the guard calls an argument.
+    guarded: BTreeMap<String, String>,
     /// Command lines by advice id. One with a placeholder that nothing fills is left out.
     commands: BTreeMap<String, String>,
     /// The advice whose command an editor offers to run in a terminal.

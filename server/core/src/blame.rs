@@ -7,6 +7,7 @@
 mod asserts;
 mod context;
 mod failure;
+pub(crate) mod guard;
 mod launches;
 mod named;
 mod nccl;
@@ -195,6 +196,9 @@ impl Case {
     }
 
     fn summary(&self, texts: &Texts) -> String {
+        if let Some(sentence) = guard::sentence(&self.root) {
+            return sentence.to_owned();
+        }
         let known = self.asserts.first().and_then(|(_, known)| known);
         if let Some(text) = known.and_then(|known| texts.find(&format!("asserts.{}.summary", known.id))) {
             return text.to_owned();

@@ -88,6 +88,7 @@ def install():
         watch_spawned,
         watch_pytest,
         watch_crashes,
+        watch_torch,
     ):
         try:
             step()
@@ -274,6 +275,68 @@ def pytest_exception_interact(call):
     """A test failed, or could not be collected; skipped and expected failures do not come here."""
     value = call.excinfo.value
     report("pytest", value, value.__traceback__)
+
+
+def watch_torch():
+    """In mode guard: the guard is put in force as soon as torch is imported."""
+    if os.environ.get("CUBLAME_MODE") == "guard":
+        sys.meta_path.insert(0, TorchWatch)
+
+
+class TorchWatch:
+    """Finds torch as the others find it, and is told when its module has run."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(cls)
+        spec = sys.modules["_frozen_importlib"]._find_spec(name, path, target)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            spec.loader = TorchLoader(spec.loader)
+        return spec
+
+
+class TorchLoader:
+    def __init__(self, loader):
+        self._loader = loader
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        try:
+            put_guard_in_force()
+        except Exception as error:
+            sys.stderr.write("cublame: the guard cannot be put in force, so the program runs unguarded: %s.\n" % error)
+
+
+# In the order in which they import each other. The files are those of the package `cublame`, and go by its names: a program
+# that has the package installed and says `cublame.guard()` gets this guard, not a second one.
+GUARD = (
+    "guard_errors",
+    "guard_rules",
+    "guard_check",
+    "guard_late",
+    "guard_kernel",
+    "guard_ops",
+    "guarding",
+)
+
+
+def put_guard_in_force():
+    for name in GUARD:
+        full_name = "cublame." + name
+        module = type(sys)(full_name)
+        module.__package__ = "cublame"
+        sys.modules[full_name] = module
+        exec(_read_code(_folder, "_cublame_" + name), module.__dict__)
+    sys.modules["cublame.guarding"].install()
 
 
 # The events.

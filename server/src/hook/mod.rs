@@ -1,8 +1,9 @@
 //! The Python hook: files that `cublame run` puts first on the child's PYTHONPATH.
 //!
 //! `sitecustomize.py` loads `_cublame_hook.py` and then the sitecustomize that it shadows; `_cublame_report.py` describes
-//! an exception; `_cublame_adopt.py` creates the run folder where nobody did. They are embedded in the binary and written
-//! once, by content hash, into the user's cache.
+//! an exception; `_cublame_adopt.py` creates the run folder where nobody did; the rest is the guard of mode guard, loaded
+//! when the program imports torch. They are embedded in the binary and written once, by content hash, into the user's
+//! cache.
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,14 @@ const HOOK: Embedded = Embedded {
         ("_cublame_hook.py", include_bytes!("_cublame_hook.py")),
         ("_cublame_report.py", include_bytes!("_cublame_report.py")),
         ("_cublame_adopt.py", include_bytes!("_cublame_adopt.py")),
+        // The guard is a part of the Python package, and goes along so that mode guard needs nothing installed.
+        ("_cublame_guard_errors.py", include_bytes!("../../python/cublame/guard_errors.py")),
+        ("_cublame_guard_rules.py", include_bytes!("../../python/cublame/guard_rules.py")),
+        ("_cublame_guard_check.py", include_bytes!("../../python/cublame/guard_check.py")),
+        ("_cublame_guard_late.py", include_bytes!("../../python/cublame/guard_late.py")),
+        ("_cublame_guard_kernel.py", include_bytes!("../../python/cublame/guard_kernel.py")),
+        ("_cublame_guard_ops.py", include_bytes!("../../python/cublame/guard_ops.py")),
+        ("_cublame_guarding.py", include_bytes!("../../python/cublame/guarding.py")),
     ],
     others: &["__pycache__", "sitecustomize.pyc", "sitecustomize.pyo"],
     refuse: has_colon,

@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn a_command_is_found_by_its_name_alone() {
         for command in Command::ALL {
-            assert_eq!(Command::of_name(command.name()), Some(command));
+            assert_eq!(Command::of_name(command.name()), Some(*command));
         }
         assert_eq!(Command::of_name("cublame.format"), None);
     }

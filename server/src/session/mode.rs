@@ -43,16 +43,7 @@ pub fn resolve_mode(wishes: &Wishes) -> (Mode, Vec<String>) {
     let wished = wished.or_else(|| named(&wishes.workspace, "the workspace's .cublame/mode"));
     // Whoever has set the variable wants exact lines and has paid for them: no mode of ours takes that away unasked.
     let wished = wished.unwrap_or(if wishes.blocking_is_on { Mode::Blocking } else { Mode::Trace });
-    match wished {
-        Mode::Off | Mode::Blocking | Mode::Trace | Mode::Core | Mode::Sanitize => (wished, notes),
-        Mode::Guard => {
-            notes.push(format!(
-                "mode {wished} is not in this version yet, so the run goes in mode off; \
-                 `--mode blocking` names the exact line, at up to twice the run time."
-            ));
-            (Mode::Off, notes)
-        }
-    }
+    (wished, notes)
 }
 
 fn workspace_word(project: &Path) -> Option<String> {
@@ -95,11 +86,5 @@ mod tests {
     #[test]
     fn a_users_own_blocking_is_kept_where_nothing_else_is_said() {
         check(Wishes { blocking_is_on: true, ..Wishes::default() }, Mode::Blocking, 0);
-    }
-
-    #[test]
-    fn what_this_version_lacks_is_said_once() {
-        check(Wishes::default(), Mode::Trace, 0);
-        check(Wishes { flag: Some(Mode::Guard), ..Wishes::default() }, Mode::Off, 1);
     }
 }

@@ -3,9 +3,12 @@
 use super::PLANS;
 use super::command;
 use super::platform::{Os, Platform};
+use crate::blame::guard;
+use crate::catalog::facts;
+use crate::catalog::facts::Subject;
 use crate::evidence::Evidence;
 use crate::mode::Mode;
-use crate::verdict::{Certainty, Verdict};
+use crate::verdict::{Certainty, DeviceAssert, Verdict};
 
 pub(super) struct Case<'a> {
     pub verdict: &'a Verdict,
@@ -53,9 +56,11 @@ impl<'a> Case<'a> {
 
     /// Would this advice be wrong or idle here?
     pub fn forbids(&self, advice: &str) -> bool {
-        let settled = self.verdict.certainty == Certainty::Exact;
+        let settled = self.is_settled();
         let wrong_here = match advice {
             "rerun-blocking" => settled || self.was_blocking() || self.is_hip() || self.framework == Framework::Jax,
+            // The guard knows the arguments of torch's own kernels, and no assertion of their inner logic.
+            "rerun-guard" => self.mode() == Some(Mode::Guard) || self.is_of_guard() || !self.fires_on_an_argument(),
             "rerun-core" => settled || !(self.was_blocking() || self.mode() == Some(Mode::Trace)),
             "avoid-blocking-deadlock" => self.forbids("rerun-blocking") || !self.drives_several_gpus(),
             "serialise-hip" => settled || !self.is_hip(),
@@ -65,9 +70,10 @@ impl<'a> Case<'a> {
             "interpret-triton" => !self.said.any("triton") && !self.has_frame_in("triton"),
             "list-gpus" => self.verdict.kind == "invalid-device-ordinal" && !self.uses_another_framework(),
             "simulate-numba" => self.framework != Framework::Numba,
-            "restart-kernel" => !self.in_notebook(),
+            "run-on-cpu" => self.is_of_guard(),
+            "restart-kernel" => !self.in_notebook() || self.is_of_guard(),
             // A process that has ended needs no advice to be ended.
-            "restart-process" => self.in_notebook() || self.evidence.exit.is_some(),
+            "restart-process" => self.in_notebook() || self.is_of_guard() || self.evidence.exit.is_some(),
             _ => false,
         };
         wrong_here
@@ -75,6 +81,10 @@ impl<'a> Case<'a> {
             || self.platform.os == Some(Os::Windows) && NOT_ON_WINDOWS.contains(&advice)
             || self.platform.os == Some(Os::Linux) && advice == "raise-tdr-delay"
             || self.uses_another_framework() && TORCH_ONLY.contains(&advice)
+    }
+
+    pub fn is_settled(&self) -> bool {
+        self.verdict.certainty == Certainty::Exact
     }
 
     pub fn is_hip(&self) -> bool {
@@ -86,6 +96,22 @@ impl<'a> Case<'a> {
     pub fn command_of(&self, advice: &str) -> Option<&'static str> {
         let command = PLANS.commands.get(advice)?.as_str();
         (self.platform.os != Some(Os::Windows) || !command.starts_with("env ")).then_some(command)
+    }
+
+    /// The guard found the argument itself: no kernel failed.
+    fn is_of_guard(&self) -> bool {
+        guard::argument(self.verdict).is_some()
+    }
+
+    /// Does one of the assertions look at what the program handed to an op? One that left no line may.
+    fn fires_on_an_argument(&self) -> bool {
+        let asserts = &self.verdict.asserts;
+        let about_an_argument = |fired: &DeviceAssert| {
+            let known = facts().assert(&fired.condition, fired.kernel.as_deref().unwrap_or_default());
+            // What torch.compile generates goes past the guard.
+            known.is_some_and(|known| known.subject != Subject::Other && known.id != "inductor-index")
+        };
+        asserts.is_empty() || asserts.iter().any(about_an_argument)
     }
 
     /// It is known not to be PyTorch.
@@ -123,7 +149,8 @@ impl<'a> Case<'a> {
     }
 }
 
-const NVIDIA_ONLY: [&str; 15] = [
+const NVIDIA_ONLY: [&str; 16] = [
+    "rerun-guard",
     "rerun-sanitizer",
     "rerun-core",
     "find-shared-memory-race",
@@ -158,7 +185,8 @@ const NOT_ON_WINDOWS: [&str; 14] = [
     "read-kernel-log",
 ];
 
-const TORCH_ONLY: [&str; 22] = [
+const TORCH_ONLY: [&str; 23] = [
+    "rerun-guard",
     "run-on-cpu",
     "rerun-core",
     "clone-views",

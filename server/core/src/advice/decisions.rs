@@ -6,12 +6,16 @@ use super::case::{Case, leading_number};
 use super::memory;
 use super::platform::{Capability, Os, oldest_driver};
 use super::{PLANS, Step};
+use crate::blame::guard;
 use crate::catalog::facts;
 
 /// Carries out the decision that a plan names.
 pub(super) fn decide(name: &str, case: &Case) -> Vec<Step> {
     match name {
         "assertion" => assertion(case),
+        "guard-for-line" if !case.is_settled() => vec![Step::new("rerun-guard")],
+        "guard-for-value" if case.is_settled() => vec![Step::new("rerun-guard")],
+        "guard-for-line" | "guard-for-value" => Vec::new(),
         "memory" => memory::decide(case),
         "wheel" => wheel(case),
         "cuda-build" => cuda_build(case),
@@ -30,6 +34,10 @@ pub(super) fn decide(name: &str, case: &Case) -> Vec<Step> {
 
 /// What to check for the assertions that fired: indices, labels, probabilities or the framework itself.
 fn assertion(case: &Case) -> Vec<Step> {
+    if let Some(argument) = guard::argument(case.verdict) {
+        let named = PLANS.guarded.iter().find(|(part, _)| argument.contains(part.as_str()));
+        return vec![Step::new(named.map_or(ANY_VALUE, |(_, check)| check))];
+    }
     let mut checks: Vec<&str> = Vec::new();
     for fired in &case.verdict.asserts {
         let known = facts().assert(&fired.condition, fired.kernel.as_deref().unwrap_or_default());

@@ -156,12 +156,45 @@ fn an_unsettled_place_gets_a_rerun_that_settles_it() {
     let embedding =
         Verdict { certainty: Certainty::Likely, ..asserting("indexSelectLargeIndex", "srcIndex < srcSelectDimSize") };
     let plain = run(Mode::Off, &["python", "train.py"]);
-    check(&embedding, &plain, "rerun-blocking check-index-range run-on-cpu restart-process");
+    check(&embedding, &plain, "rerun-guard rerun-blocking check-index-range run-on-cpu restart-process");
     let blocking = run(Mode::Blocking, &["python", "train.py"]);
-    check(&embedding, &blocking, "rerun-core check-index-range run-on-cpu restart-process");
+    check(&embedding, &blocking, "rerun-guard rerun-core check-index-range run-on-cpu restart-process");
+    let guard = run(Mode::Guard, &["python", "train.py"]);
+    check(&embedding, &guard, "rerun-blocking check-index-range run-on-cpu restart-process");
     let replicas =
         with_frame(embedding, "/opt/conda/lib/python3.10/site-packages/torch/nn/parallel/data_parallel.py", false);
-    check(&replicas, &plain, "rerun-blocking avoid-blocking-deadlock check-index-range run-on-cpu restart-process");
+    check(
+        &replicas,
+        &plain,
+        "rerun-guard rerun-blocking avoid-blocking-deadlock check-index-range run-on-cpu restart-process",
+    );
+}
+
+#[test]
+fn a_settled_place_gets_a_rerun_for_the_value() {
+    let embedding = asserting("indexSelectLargeIndex", "srcIndex < srcSelectDimSize");
+    let blocking = run(Mode::Blocking, &["python", "train.py"]);
+    check(&embedding, &blocking, "check-index-range rerun-guard run-on-cpu restart-process");
+    let topk = asserting("gatherTopK", "writeIndex < outputSliceSize");
+    check(&topk, &blocking, "report-framework-fault run-on-cpu restart-process");
+}
+
+#[test]
+fn what_the_guard_found_is_checked_by_its_argument() {
+    for (sentence, id) in [
+        ("embedding index: value 1003 at [3, 7] is outside [0, 1000) (1 of 4096)", "check-index-range"),
+        ("index for dimension 1: value 16 at [0] is outside [-16, 16) (8 of 8)", "check-index-range"),
+        ("nll_loss target label: value 9 at [2] is outside [0, 5) (1 of 3)", "check-labels"),
+        ("binary_cross_entropy input probability: value 1.5 at [1] is outside [0, 1] (1 of 2)", "check-loss-inputs"),
+        ("binary_cross_entropy target probability: value -1 at [0] is outside [0, 1] (1 of 2)", "check-loss-targets"),
+        ("multinomial probability: the row at [1] sums to 0.0", "check-probabilities"),
+        ("embedding_bag offset: the offset at [2] is 1 smaller than the one before it", "check-counts"),
+        ("masked_scatter source: 4 elements for a mask that selects 15", "check-mask-count"),
+        ("_assert_async condition: no token is left", "read-assertion"),
+    ] {
+        let verdict = saying(exact(verdict("device-assert")), "cublame.GuardIndexError", sentence);
+        check(&verdict, &run(Mode::Guard, &["python", "train.py"]), id);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use regex::Regex;
 use super::Case;
 use super::context::{ends_in_backward, is_jax, is_observer, is_replay, phase};
 use super::failure::{Failure, Told};
+use super::guard;
 use super::launches::by_journal;
 use super::named::named_in_message;
 use super::user_code::Spot;
@@ -52,6 +53,7 @@ pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
             judgement.because.push(("sanitizer", vec![("what", root.headline())]));
             judgement.certainty = Certainty::Exact;
         }
+        _ if guard::is_of_guard(root) => guard::judge(case, sources, &mut judgement),
         // The call crashed, which is where memory was bad and not where it was made so.
         Reporting::Synchronous if root.told == Told::Stack && root.kind.id != UNRECOGNISED => {
             judgement.because.push(("crash", vec![]));
