@@ -1,0 +1,78 @@
+"""Finds the line behind a CUDA failure.
+
+    with cublame.blocking():        # wait for the device after every operation in here
+        loss = model(batch)
+
+    with cublame.guard():           # check indices, labels and probabilities before they are launched
+        loss = model(batch)
+
+    except RuntimeError as error:
+        cublame.explain(error)      # which line, how sure, why, what to do
+
+    %load_ext cublame               # in a notebook
+
+`python -m cublame run -- python train.py` is the program itself; importing this package starts nothing and needs nothing,
+torch included.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from .explaining import explain as explain
+    from .guarding import guard as guard
+    from .waiting import blocking as blocking
+
+__all__ = ["blocking", "explain", "guard", "load_ipython_extension", "unload_ipython_extension"]
+
+# Where each name comes from; it is imported when it is first asked for. No module bears the name of what it gives:
+# importing a submodule binds its name in the package, and `cublame.guard` would then be the module.
+SOURCES = {
+    "blocking": "waiting",
+    "explain": "explaining",
+    "guard": "guarding",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value = installed_version()
+    elif name in SOURCES:
+        from importlib import import_module
+
+        value = getattr(import_module("." + SOURCES[name], __name__), name)
+    else:
+        raise AttributeError("module {!r} has no attribute {!r}".format(__name__, name))
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted([*globals(), *SOURCES, "__version__"])
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext cublame`."""
+    from . import notebook  # type: ignore[attr-defined,unused-ignore]
+
+    notebook.load_ipython_extension(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext cublame`."""
+    from . import notebook  # type: ignore[attr-defined,unused-ignore]
+
+    unload = getattr(notebook, "unload_ipython_extension", None)
+    if unload is not None:
+        unload(shell)
+
+
+def installed_version() -> str:
+    """Of the installed package; a source tree on the path has none."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("cublame")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"
