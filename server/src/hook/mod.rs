@@ -1,7 +1,8 @@
 //! The Python hook: files that `cublame run` puts first on the child's PYTHONPATH.
 //!
 //! `sitecustomize.py` loads `_cublame_hook.py` and then the sitecustomize that it shadows; `_cublame_report.py` describes
-//! an exception; `_cublame_adopt.py` creates the run folder where nobody did. They are embedded in the binary and written
+//! an exception; `_cublame_adopt.py` creates the run folder where nobody did; `_cublame_capture.py` keeps the inputs of one
+//! call for a reproducer. They are embedded in the binary and written
 //! once, by content hash, into the user's cache.
 
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ const HOOK: Embedded = Embedded {
         ("_cublame_hook.py", include_bytes!("_cublame_hook.py")),
         ("_cublame_report.py", include_bytes!("_cublame_report.py")),
         ("_cublame_adopt.py", include_bytes!("_cublame_adopt.py")),
+        ("_cublame_capture.py", include_bytes!("_cublame_capture.py")),
     ],
     others: &["__pycache__", "sitecustomize.pyc", "sitecustomize.pyo"],
     refuse: has_colon,
