@@ -28,6 +28,7 @@ pub mod suspects;
 pub mod lint;
 
 pub mod catalog;
+pub mod scrub;
 
 pub mod advice;
 
