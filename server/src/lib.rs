@@ -11,6 +11,7 @@ pub mod world;
 
 pub mod configure;
 pub mod linting;
+pub mod repro;
 
 pub mod render;
 pub mod session;

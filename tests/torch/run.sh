@@ -12,7 +12,7 @@ if [ ! -f "$venv/complete" ]; then
   touch "$venv/complete"
 fi
 status=0
-for suite in test_torch test_package; do
+for suite in test_torch test_package test_repro; do
   "$venv/bin/python" "$here/$suite.py" "$cublame" || status=1
 done
 exit $status

@@ -77,19 +77,29 @@ def watch(torch, target):
     copies = Copies(torch)
 
     class Operations(torch.utils._python_dispatch.TorchDispatchMode):
-        """What autograd does under a `backward()` of the line, in whichever thread."""
+        """What autograd does under a `backward()`, in whichever thread: all of it where that call is the line's, else what
+        the line calls in a backward of the program's own."""
+
+        def __init__(self, all_of_it):
+            super().__init__()
+            self.all_of_it = all_of_it
 
         def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+            if target.written or not (self.all_of_it or target.is_calling()):
+                return operation(*args, **(kwargs or {}))
             return observed("torch.ops." + str(operation), operation, args, kwargs or {})
 
     class Functions(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
             kwargs = kwargs or {}
-            if target.written or not target.is_calling() or is_capturing(torch):
+            if target.written or is_capturing(torch):
                 return function(*args, **kwargs)
+            at_line = target.is_calling()
             if getattr(function, "__name__", "") in ("backward", "grad"):
-                with Operations():
+                with Operations(at_line):
                     return function(*args, **kwargs)
+            if not at_line:
+                return function(*args, **kwargs)
             return observed(torch.overrides.resolve_name(function), function, args, kwargs)
 
     def observed(name, function, args, kwargs):

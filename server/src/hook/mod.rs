@@ -2,7 +2,7 @@
 //!
 //! `sitecustomize.py` loads `_cublame_hook.py` and then the sitecustomize that it shadows; `_cublame_report.py` describes
 //! an exception; `_cublame_adopt.py` creates the run folder where nobody did; `_cublame_capture.py` keeps the inputs of one
-//! call for a reproducer. They are embedded in the binary and written
+//! call for a reproducer, and `_cublame_reduce.py` makes a program of them. They are embedded in the binary and written
 //! once, by content hash, into the user's cache.
 
 use std::path::{Path, PathBuf};
@@ -32,6 +32,7 @@ const HOOK: Embedded = Embedded {
         ("_cublame_report.py", include_bytes!("_cublame_report.py")),
         ("_cublame_adopt.py", include_bytes!("_cublame_adopt.py")),
         ("_cublame_capture.py", include_bytes!("_cublame_capture.py")),
+        ("_cublame_reduce.py", include_bytes!("_cublame_reduce.py")),
     ],
     others: &["__pycache__", "sitecustomize.pyc", "sitecustomize.pyo"],
     refuse: has_colon,

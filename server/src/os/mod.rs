@@ -1,5 +1,6 @@
 //! The only platform code.
 
+pub mod answers;
 pub mod embedded;
 pub mod files;
 pub mod liveness;
