@@ -14,7 +14,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 passed=0 failed=0
 skipped=()
-stages=(packages format clippy rust fuzz clients torch notebooks debuggers vscode pycharm)
+stages=(packages format clippy rust fuzz python clients torch notebooks debuggers vscode pycharm)
 
 main() {
   local wanted=("${@:-${stages[@]}}")
@@ -97,6 +97,9 @@ stage_rust() { suite "cargo test" cargo test --workspace --locked --no-fail-fast
 
 # Twenty seconds of it; longer by hand, with other seeds.
 stage_fuzz() { suite "fuzz" cargo run --locked -q -p cublame-tests --bin fuzz -- --seconds 20; }
+
+# The Python package, under every Python of this machine.
+stage_python() { suite "Python package" bash tests/python/run.sh; }
 
 # Real editors as LSP clients, against the binary that cargo built.
 stage_clients() {

@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod gpu;
 pub mod interpreter;
 pub mod linting;
+pub mod repro;
 
 pub mod render;
 pub mod session;

@@ -11,4 +11,8 @@ if [ ! -f "$venv/complete" ]; then
   "$venv/bin/python" -m pip install -q --disable-pip-version-check torch==2.11.0 numpy==2.3.5
   touch "$venv/complete"
 fi
-exec "$venv/bin/python" "$here/test_torch.py" "$cublame"
+status=0
+for suite in test_torch test_package test_repro; do
+  "$venv/bin/python" "$here/$suite.py" "$cublame" || status=1
+done
+exit $status

@@ -18,6 +18,7 @@ mod resolve;
 
 pub mod libraries;
 pub mod names;
+pub mod seeds;
 pub mod table;
 pub mod tree;
 

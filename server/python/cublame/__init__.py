@@ -17,14 +17,15 @@ torch included.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .explaining import explain as explain
+    from .explaining import verdicts as verdicts
     from .guarding import guard as guard
     from .waiting import blocking as blocking
 
-__all__ = ["blocking", "explain", "guard", "load_ipython_extension", "unload_ipython_extension"]
+__all__ = ["blocking", "explain", "guard", "load_ipython_extension", "unload_ipython_extension", "verdicts"]
 
 # Where each name comes from; it is imported when it is first asked for. No module bears the name of what it gives:
 # importing a submodule binds its name in the package, and `cublame.guard` would then be the module.
@@ -32,6 +33,7 @@ SOURCES = {
     "blocking": "waiting",
     "explain": "explaining",
     "guard": "guarding",
+    "verdicts": "explaining",
 }
 
 
@@ -43,12 +45,12 @@ def __getattr__(name: str) -> Any:
 
         value = getattr(import_module("." + SOURCES[name], __name__), name)
     else:
-        raise AttributeError("module {!r} has no attribute {!r}".format(__name__, name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
     return value
 
 
-def __dir__() -> List[str]:
+def __dir__() -> list[str]:
     return sorted([*globals(), *SOURCES, "__version__"])
 
 

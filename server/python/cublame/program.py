@@ -7,13 +7,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from typing import Iterator, List, Optional
+from typing import Iterator
 
 EXECUTABLE = "cublame.exe" if os.name == "nt" else "cublame"
 HOW_TO_GET = "`pip install cublame` brings it; or set CUBLAME to the program's path"
 
 
-def find() -> Optional[str]:
+def find() -> str | None:
     """The path of the program; None where there is none."""
     for path in candidates():
         if os.path.isfile(path) and os.access(path, os.X_OK):
@@ -33,7 +33,7 @@ def candidates() -> Iterator[str]:
         yield found
 
 
-def script_folders() -> List[str]:
+def script_folders() -> list[str]:
     """Where an installer puts programs: beside the interpreter, for the user alone, or beside the package (`--target`)."""
     folders = [sysconfig.get_path("scripts")]
     user_scheme = "nt_user" if os.name == "nt" else "osx_framework_user" if sys.platform == "darwin" else "posix_user"
@@ -43,7 +43,7 @@ def script_folders() -> List[str]:
     return [folder for folder in folders if folder]
 
 
-def become(arguments: List[str]) -> int:
+def become(arguments: list[str]) -> int:
     """Runs the program in place of this interpreter; the status where it cannot be found, or where there is no exec."""
     program = find()
     if program is None:

@@ -8,6 +8,7 @@ mod explain;
 mod lint;
 mod lsp;
 mod notebook;
+mod repro;
 mod run;
 
 use std::ffi::OsString;
@@ -58,6 +59,8 @@ enum Command {
     },
     /// Find what makes CUDA debugging fail, before the program runs
     Lint(lint::Arguments),
+    /// Bundle a failed run, make a small program of its failing call, or write the bug report
+    Repro(repro::Arguments),
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
     /// Say which line broke in Jupyter notebooks
@@ -89,6 +92,7 @@ pub fn main() -> ExitCode {
         Command::Env(arguments) => env::main(arguments),
         Command::InNewSession { words } => Err(starting::in_new_session(words)),
         Command::Lint(arguments) => lint::main(arguments),
+        Command::Repro(arguments) => repro::main(arguments),
         Command::Lsp(arguments) => lsp::main(arguments),
         Command::Notebook(arguments) => notebook::main(arguments),
     };

@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Write the report (JSON) to this file as well
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Say nothing about the failure: who started the run reads the report
+    #[arg(long, hide = true)]
+    quiet: bool,
     /// The program and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
@@ -93,7 +96,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     {
         concluded.report.partial.push(format!("{} could not be written: {failure}.", file.display()));
     }
-    tell(&concluded);
+    if !arguments.quiet {
+        tell(&concluded);
+    }
     // Where old runs are still being deleted nobody waits: the next run goes on with it.
     if let Some(Ok(failures)) = clearing.filter(JoinHandle::is_finished).map(JoinHandle::join) {
         failures.iter().for_each(|failure| say(failure));

@@ -3,7 +3,8 @@
 Each process appends JSON lines to `$CUBLAME_RUN/events/<pid>-<random>.jsonl`; server/core/src/event.rs is their contract.
 The program must not notice: nothing here prints, raises, keeps an object of the program alive or imports what the program
 might shadow, no descriptor below the program's own stays open, and every failure ends in silence.
-What is needed at an exception only is in `_cublame_report.py`, so that the start stays cheap.
+What is needed at an exception only is in `_cublame_report.py`, so that the start stays cheap; what only a rerun for a
+reproducer does is in `_cublame_capture.py`.
 
 PYTEST_DONT_REWRITE: pytest would warn that it cannot rewrite the assertions of a plugin that is already loaded.
 """
@@ -89,6 +90,7 @@ def install():
         watch_pytest,
         watch_crashes,
         watch_torch,
+        arm_capture,
     ):
         try:
             step()
@@ -227,6 +229,13 @@ def move_out_of_the_way(descriptor):
             except OSError:
                 pass
     raise OSError("no descriptor is free")
+
+
+def arm_capture():
+    """For `cublame repro --minimal`, which runs the program again to see what one call is given."""
+    wish = os.environ.get("CUBLAME_CAPTURE")
+    if wish:
+        load("_cublame_capture")["arm"](wish)
 
 
 def watch_pytest():

@@ -1,9 +1,9 @@
 //! The Python hook: files that `cublame run` puts first on the child's PYTHONPATH.
 //!
 //! `sitecustomize.py` loads `_cublame_hook.py` and then the sitecustomize that it shadows; `_cublame_report.py` describes
-//! an exception; `_cublame_adopt.py` creates the run folder where nobody did; the rest is the guard of mode guard, loaded
-//! when the program imports torch. They are embedded in the binary and written once, by content hash, into the user's
-//! cache.
+//! an exception; `_cublame_adopt.py` creates the run folder where nobody did; `_cublame_capture.py` keeps the inputs of one
+//! call for a reproducer, and `_cublame_reduce.py` makes a program of them; the rest is the guard of mode guard, loaded when
+//! the program imports torch. They are embedded in the binary and written once, by content hash, into the user's cache.
 
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,8 @@ const HOOK: Embedded = Embedded {
         ("_cublame_hook.py", include_bytes!("_cublame_hook.py")),
         ("_cublame_report.py", include_bytes!("_cublame_report.py")),
         ("_cublame_adopt.py", include_bytes!("_cublame_adopt.py")),
+        ("_cublame_capture.py", include_bytes!("_cublame_capture.py")),
+        ("_cublame_reduce.py", include_bytes!("_cublame_reduce.py")),
         // The guard is a part of the Python package, and goes along so that mode guard needs nothing installed.
         ("_cublame_guard_errors.py", include_bytes!("../../python/cublame/guard_errors.py")),
         ("_cublame_guard_rules.py", include_bytes!("../../python/cublame/guard_rules.py")),

@@ -1,0 +1,4 @@
+import torch
+
+sizes = {"a": torch.ones(2)}
+print(sizes["b"])  # @fault
