@@ -15,6 +15,8 @@ mod place;
 mod root;
 mod user_code;
 
+pub use user_code::user_frame;
+
 use std::collections::BTreeSet;
 
 use asserts::Asserts;

@@ -5,6 +5,7 @@
 //! proved; otherwise the lines are ranked and none is.
 
 mod graphs;
+pub mod live;
 mod unfinished;
 
 use std::collections::BTreeSet;
@@ -74,8 +75,8 @@ pub fn narrow(journal: &Journal, question: &Question<'_>) -> Narrowed {
         None => None,
     }
     .unwrap_or_else(|| by_elimination(journal, &window, &units, question));
-    if window.waiting > 0 && !narrowed.candidates.is_empty() {
-        narrowed.because.push(("journal-marks", vec![("count", window.waiting.to_string())]));
+    if !window.waiting.is_empty() && !narrowed.candidates.is_empty() {
+        narrowed.because.push(("journal-marks", vec![("count", window.waiting.len().to_string())]));
     }
     narrowed.reported = journal.first_error.as_ref().map(|error| journal.frames(error.stack)).unwrap_or_default();
     say_what_is_missing(journal, &window, &mut narrowed);

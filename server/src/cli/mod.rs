@@ -10,6 +10,7 @@ mod lsp;
 mod notebook;
 mod repro;
 mod run;
+mod top;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -61,6 +62,8 @@ enum Command {
     Lint(lint::Arguments),
     /// Bundle a failed run, make a small program of its failing call, or write the bug report
     Repro(repro::Arguments),
+    /// What each stream of a run is executing, with its Python line
+    Top(top::Arguments),
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
     /// Say which line broke in Jupyter notebooks
@@ -93,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::InNewSession { words } => Err(starting::in_new_session(words)),
         Command::Lint(arguments) => lint::main(arguments),
         Command::Repro(arguments) => repro::main(arguments),
+        Command::Top(arguments) => top::main(arguments),
         Command::Lsp(arguments) => lsp::main(arguments),
         Command::Notebook(arguments) => notebook::main(arguments),
     };

@@ -18,3 +18,9 @@ pub fn sealed(name: &str, bytes: u64) -> io::Result<File> {
 pub fn sealed(_name: &str, _bytes: u64) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+/// CLOCK_MONOTONIC, which the launch journal uses, in nanoseconds.
+pub fn monotonic() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}

@@ -5,19 +5,22 @@
 //! that is free; one that is never claimed takes no memory.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use cublame_journal::Shape;
 use cublame_journal::layout::header;
+use cublame_journal::{Journal, Shape};
 
 use super::traced::JOURNALS;
 use crate::os::memory;
 
 /// The variable that tells the tracer where to write.
 pub const VARIABLE: &str = "CUBLAME_JOURNAL";
+
+/// What the memory is called in /proc.
+const NAME: &str = "cublame-journal";
 
 /// How many processes of one run can be traced: the ranks of one machine with some to spare.
 const MOST_PROCESSES: usize = 32;
@@ -57,6 +60,28 @@ impl Journals {
     }
 }
 
+/// The journals that a supervisor holds, as they are now. None where its descriptors cannot be seen.
+pub fn held_by(supervisor: u32) -> Vec<Journal> {
+    let descriptors = Path::new("/proc").join(supervisor.to_string()).join("fd");
+    let entries = std::fs::read_dir(descriptors).into_iter().flatten().flatten();
+    let held = entries
+        .filter(|entry| std::fs::read_link(entry.path()).is_ok_and(|target| target.to_string_lossy().contains(NAME)));
+    let mut journals: Vec<Journal> = held
+        .filter_map(|entry| {
+            let file = File::open(entry.path()).ok()?;
+            // Most were never claimed: reading the owner's word is enough to tell.
+            if owner(&file).ok()? == 0 {
+                return None;
+            }
+            let mut bytes = Vec::with_capacity(Shape::DEFAULT.bytes());
+            file.take(Shape::DEFAULT.bytes() as u64).read_to_end(&mut bytes).ok()?;
+            cublame_journal::read(&bytes).ok()
+        })
+        .collect();
+    journals.sort_by_key(|journal| journal.pid);
+    journals
+}
+
 /// Makes a folder of the run, unless it is there.
 pub fn make_folder(run: &Path, name: &str) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(run.join(name)) {
@@ -66,7 +91,7 @@ pub fn make_folder(run: &Path, name: &str) -> io::Result<()> {
 }
 
 fn create() -> io::Result<File> {
-    memory::sealed("cublame-journal", Shape::DEFAULT.bytes() as u64)
+    memory::sealed(NAME, Shape::DEFAULT.bytes() as u64)
 }
 
 /// The process that claimed it; 0 for none.
@@ -109,6 +134,7 @@ mod tests {
     fn what_was_claimed_is_kept_as_it_was() {
         let run = tempfile::tempdir().unwrap();
         let journals = Journals::prepare().unwrap();
+        assert_eq!(held_by(std::process::id()), []);
         assert!(journals.value().starts_with(&format!("memfd:{}:", std::process::id())));
         journals.held[3].write_all_at(&4711u64.to_ne_bytes(), header::OWNER as u64 * 8).unwrap();
         journals.held[3].write_all_at(b"the last bytes", Shape::DEFAULT.bytes() as u64 - 14).unwrap();

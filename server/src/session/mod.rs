@@ -2,6 +2,7 @@
 
 pub mod place;
 
+pub mod choice;
 pub mod folder;
 
 pub mod events;

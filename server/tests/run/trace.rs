@@ -56,6 +56,60 @@ fn the_line_that_launched_is_proved_at_full_speed() {
     assert_eq!(fs::read_dir(journals).unwrap().count(), 1);
 }
 
+/// A program that looks at itself while its second launch never ends.
+const LOOKING: &str = r#"
+import subprocess
+launch(0x10)
+launch(0x20)  # @running
+for turn in range(3):
+    launch(0x30)  # @queued
+print(subprocess.run([os.environ["LOOK_WITH"], "top"], capture_output=True, text=True, check=True).stdout)
+"#;
+
+#[test]
+fn top_shows_what_runs_and_what_waits_with_their_lines() {
+    let project = Project::new();
+    let library = project.path().join("site-packages");
+    fs::create_dir(&library).unwrap();
+    fs::write(library.join("runtime.py"), PROGRAM.split_at(PROGRAM.find("def fill").unwrap()).0).unwrap();
+    let text = format!("from runtime import *{LOOKING}");
+    fs::write(project.path().join("train.py"), &text).unwrap();
+    let run = || {
+        let mut command = project.command(CUBLAME);
+        command
+            .env("PYTHONPATH", &library)
+            .env("STANDIN_LIBRARY", project.path().join("libcuda.so.1"))
+            .env("STANDIN", "arrive:2=1")
+            .env("LOOK_WITH", CUBLAME)
+            .env("PYENV_ROOT", std::env::var_os("PYENV_ROOT").unwrap_or_else(|| home().join(".pyenv").into()));
+        command
+    };
+    stand_in(&project.path());
+    let output = run().args(["run", "--mode", "trace", "--", "python3", "train.py"]).output().unwrap();
+    let line = |mark: &str| 1 + text.lines().position(|line| line.contains(mark)).unwrap();
+    let rows = |text: &[u8]| -> Vec<String> {
+        let text = String::from_utf8_lossy(text);
+        let rows = text.lines().filter(|line| line.contains("train.py:"));
+        // Without the ages.
+        rows.map(|row| row.split_whitespace().filter(|word| !is_age(word)).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let expected = [
+        "done kernel_10 train.py:3 in <module>".to_owned(),
+        format!("running kernel_20 train.py:{} in <module>", line("@running")),
+        format!("queued x3 kernel_30 train.py:{} in <module>", line("@queued")),
+    ];
+    assert_eq!(rows(&output.stdout), expected, "{output:?}");
+    // The run has ended: the same from what was kept.
+    let after = run().arg("top").output().unwrap();
+    assert_eq!(rows(&after.stdout), expected, "{after:?}");
+    assert!(String::from_utf8_lossy(&after.stdout).contains("mode trace, ended"), "{after:?}");
+}
+
+fn is_age(word: &str) -> bool {
+    matches!(word, "ms" | "s" | "min")
+        || word.chars().all(|character| character.is_ascii_digit() || ".:".contains(character))
+}
+
 /// The stand-in of the tracer's own tests, as `libcuda.so.1`.
 fn stand_in(folder: &Path) -> PathBuf {
     let driver = folder.join("libcuda.so.1");

@@ -123,6 +123,13 @@ impl Spot {
     }
 }
 
+/// The innermost frame of the user's, else the innermost that has a line.
+pub fn user_frame(frames: &[cublame_journal::read::Frame], sources: &Sources) -> Option<Place> {
+    let spots: Vec<Spot> = frames.iter().filter_map(|frame| Spot::of_journal(frame, None)).collect();
+    let users = spots.iter().rev().find(|spot| spot.is_user(sources));
+    users.or(spots.last()).map(|spot| spot.place(sources))
+}
+
 /// How many lines of a cell are above the interpreter's first one.
 fn shift(cell: Option<&Cell>) -> u32 {
     cell.map_or(0, |cell| cell.first_line.saturating_sub(1))

@@ -115,6 +115,15 @@ impl Story {
         }
     }
 
+    /// As [`Story::mark`], by the main thread.
+    pub(crate) fn marked(&self, stream: u64, arrived: bool) {
+        self.mark(self.main, stream, arrived);
+    }
+
+    pub(crate) fn synchronized(&self, stream: u64) {
+        self.sync(stream);
+    }
+
     fn sync(&self, stream: u64) {
         self.call(Kind::StreamSync, self.main, stream, 99, 0, 0);
     }

@@ -15,8 +15,8 @@ pub struct Window {
     pub calls: Vec<usize>,
     /// Nothing else can have: no call was lost, none that counts was overwritten, and no graph has nodes unknown to us.
     pub whole: bool,
-    /// How many calls had not begun, by a marker that did not arrive.
-    pub waiting: usize,
+    /// What had not begun, by a marker that did not arrive: indices into the journal's calls, ascending.
+    pub waiting: Vec<usize>,
 }
 
 /// What was enqueued on one stream and is not known to be done.
@@ -65,7 +65,7 @@ enum Waiting {
 pub fn unfinished(journal: &Journal) -> Window {
     let mut queues: BTreeMap<u16, Queue> = BTreeMap::new();
     let mut records: BTreeMap<u64, Record> = BTreeMap::new();
-    let mut held_back = 0;
+    let mut held_back = Vec::new();
     // What the completion of an event proves is not known when a graph records it too.
     let in_graphs: BTreeSet<u64> =
         journal.graphs.iter().filter(|row| row.kind == GraphKind::Event).map(|row| row.first).collect();
@@ -117,7 +117,7 @@ pub fn unfinished(journal: &Journal) -> Window {
             kind if kind.is_work() && !failed(call) => {
                 let queue = queues.entry(call.stream).or_default();
                 if queue.behind.contains(&call.thread) {
-                    held_back += 1;
+                    held_back.push(index);
                 } else {
                     queue.waiting.push(Waiting::Work(index));
                 }
