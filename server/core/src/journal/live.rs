@@ -153,7 +153,10 @@ mod tests {
     use super::super::tests::{A, Story};
     use super::*;
 
-    fn told(story: &Story) -> Vec<(usize, Vec<(State, usize, u32)>)> {
+    /// State, count and line of a row.
+    type Shown = (State, usize, u32);
+
+    fn told(story: &Story) -> Vec<(usize, Vec<Shown>)> {
         queues(&story.journal(), &Sources::default(), 5)
             .into_iter()
             .map(|queue| {
