@@ -99,6 +99,11 @@ fi
 # Not -Q: it leaves out the packages of the distribution, eglot among them.
 if command -v emacs >/dev/null && emacs --batch --eval "(require 'eglot)" 2>/dev/null; then
   check "emacs-eglot" emacs --batch -l "$here/eglot.el"
+  if emacs --batch --eval "(require 'lsp-mode)" 2>/dev/null; then
+    check "emacs-lsp-mode" emacs --batch -l "$here/lsp-mode.el"
+  else
+    echo "skipped: lsp-mode is not installed"
+  fi
   check "emacs-package" emacs --batch -l "$here/cublame-el.el"
 else
   echo "skipped: Emacs with eglot is not installed"
