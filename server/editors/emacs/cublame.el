@@ -27,7 +27,7 @@
 ;;   ((python-mode (eglot-workspace-configuration (:cublame (:mode "blocking")))))
 ;;
 ;; Commands: `cublame-run', `cublame-stop', `cublame-debug', `cublame-choose-mode', `cublame-explain',
-;; `cublame-runs', `cublame-report'.  What can be done about a diagnostic is among `eglot-code-actions'.
+;; `cublame-runs', `cublame-report', `cublame-doctor'.  What can be done about a diagnostic is among `eglot-code-actions'.
 
 ;;; Code:
 
@@ -171,6 +171,15 @@ another program."
   "Open the report of the newest failure."
   (interactive)
   (cublame--order (cublame--server) "cublame.openReport"))
+
+;;;###autoload
+(defun cublame-doctor ()
+  "Say whether the GPU, its driver and the project's Python go together."
+  (interactive)
+  (let* ((default-directory (cublame--project-root))
+         (program (cublame-find-program default-directory)))
+    (compilation-start (concat (shell-quote-argument program) " doctor") nil
+                       (lambda (_mode) "*cublame doctor*"))))
 
 (defun cublame--read-arguments ()
   "Ask for the arguments of the program, given a prefix argument."
