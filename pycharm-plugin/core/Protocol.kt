@@ -8,9 +8,16 @@ package dev.cublame.core
  */
 const val RUNS = "cublame/runs"
 const val REPORT = "cublame/report"
+const val RUN_IN_TERMINAL = "cublame/runInTerminal"
 
 /** `cublame/runs`: the runs of the workspace, newest first. */
 data class RunsParams(val runs: List<Run> = emptyList())
+
+/** `cublame/runInTerminal`: run this where the user sees it. */
+data class RunInTerminalParams(val argv: List<String> = emptyList(), val cwd: String = "") {
+    /** The words after `--`, which are the user's own command, each path by its last name. */
+    val title: String get() = "cublame: " + argv.drop(argv.indexOf("--") + 1).joinToString(" ") { it.substringAfterLast('/') }
+}
 
 /** `cublame/report`: show this page of a run. */
 data class ReportParams(val uri: String = "")

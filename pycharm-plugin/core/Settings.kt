@@ -29,7 +29,7 @@ fun writtenMappings(mappings: List<PathMapping>): String = mappings.joinToString
  * messages this client understands.
  */
 fun initializationOptions(settings: Settings, python: String?, locale: String): Map<String, Any> =
-    mapOf("custom" to listOf(RUNS, REPORT), "settings" to settingsSection(settings, python, locale))
+    mapOf("custom" to listOf(RUNS, REPORT, RUN_IN_TERMINAL), "settings" to settingsSection(settings, python, locale))
 
 /** The section `cublame`, which the server also asks for by `workspace/configuration`. */
 fun settingsSection(settings: Settings, python: String?, locale: String): Map<String, Any> = buildMap {

@@ -12,7 +12,9 @@ import com.redhat.devtools.lsp4ij.server.OSProcessStreamConnectionProvider
 import com.redhat.devtools.lsp4ij.server.StreamConnectionProvider
 import dev.cublame.core.REPORT
 import dev.cublame.core.RUNS
+import dev.cublame.core.RUN_IN_TERMINAL
 import dev.cublame.core.ReportParams
+import dev.cublame.core.RunInTerminalParams
 import dev.cublame.core.RunsParams
 import dev.cublame.core.ServerCommand
 import org.eclipse.lsp4j.ExecuteCommandParams
@@ -50,6 +52,9 @@ internal class Lsp4ijClient(project: Project) : LanguageClientImpl(project) {
 
     @JsonNotification(REPORT)
     fun report(params: ReportParams) = openReport(project, params)
+
+    @JsonNotification(RUN_IN_TERMINAL)
+    fun runInTerminal(params: RunInTerminalParams) = runInConsole(project, params)
 }
 
 internal class Lsp4ijConnector : Connector {

@@ -14,7 +14,9 @@ import com.intellij.platform.lsp.api.LspServerSupportProvider
 import com.intellij.platform.lsp.api.ProjectWideLspServerDescriptor
 import dev.cublame.core.REPORT
 import dev.cublame.core.RUNS
+import dev.cublame.core.RUN_IN_TERMINAL
 import dev.cublame.core.ReportParams
+import dev.cublame.core.RunInTerminalParams
 import dev.cublame.core.RunsParams
 import dev.cublame.core.ServerCommand
 import org.eclipse.lsp4j.ConfigurationItem
@@ -54,6 +56,9 @@ internal class PlatformLspClient(handler: LspServerNotificationsHandler, private
 
     @JsonNotification(REPORT)
     fun report(params: ReportParams) = openReport(project, params)
+
+    @JsonNotification(RUN_IN_TERMINAL)
+    fun runInTerminal(params: RunInTerminalParams) = runInConsole(project, params)
 }
 
 internal class PlatformConnector : Connector {

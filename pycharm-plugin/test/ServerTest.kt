@@ -84,6 +84,7 @@ class ServerTest {
 
     @Test
     fun `the server has the commands, keeps the mode and sends its runs`() {
+        Files.writeString(project.resolve("train.py"), "print('run by its own words')\n")
         Files.writeString(project.resolve("model.py"), "import torch\n\ndef forward(x):\n    return x.sum().item()\n\nforward(None)\n")
         Conversation(program.path, project).use { server ->
             val options = initializationOptions(Settings(), null, "en")
@@ -103,6 +104,13 @@ class ServerTest {
             assertEquals("failed", row.run.state)
             assertEquals("device-assert", row.failure?.kind)
             assertEquals(Target(project.resolve("model.py").toString(), 4), row.verdicts.first().target)
+
+            server.execute(ServerCommand("cublame.run", mapOf("uri" to project.resolve("train.py").toUri().toString())))
+            val run = Gson().fromJson(server.notified(RUN_IN_TERMINAL), RunInTerminalParams::class.java)
+            assertEquals("cublame: python3 train.py", run.title.replace(Regex("python[0-9.]*"), "python3"))
+            val console = ProcessBuilder(run.argv).directory(java.io.File(run.cwd)).redirectErrorStream(true).start()
+            assertEquals("run by its own words", console.inputStream.reader().readText().trim())
+            assertEquals(0, console.waitFor())
 
             // A log that was pasted has no folder of its own: its report goes to the user's, which any run creates.
             Files.createDirectories(project.resolve("state/cublame"))

@@ -191,6 +191,11 @@
         (car (read-from-string (concat "(progn " (match-string 1) ")"))))
       (unless (> count 2) (error "only %d were found" count)))))
 
+(test "the doctor says what it sees"
+  (cublame-doctor)
+  (wait-for "its word on Python" (lambda () (with-current-buffer "*cublame doctor*"
+                                              (string-search "Python 3" (buffer-string))))))
+
 (test "debugging without dape says what is missing"
   (contains (refused #'cublame-debug) "package dape")
   (equals (plist-get (cublame--dape (concat the-project "train.py") '("-x")) :args) ["-x"]))

@@ -72,7 +72,9 @@ read: an answer ends its process filter by a throw."
          (actions (append (eglot-code-actions from to "quickfix" nil) nil))
          (command (plist-get (seq-find (lambda (action) (equal (plist-get action :title) title)) actions) :command)))
     (unless command (error "no action %s in %S" title actions))
-    (eglot-execute-command (eglot-current-server) (intern (plist-get command :command)) (plist-get command :arguments))))
+    (if (fboundp 'eglot-execute)
+        (eglot-execute (eglot-current-server) command)
+      (eglot-execute-command (eglot-current-server) (intern (plist-get command :command)) (plist-get command :arguments)))))
 
 (defun diagnostic-at (line)
   "Wait for a diagnostic, which has to be at LINE."

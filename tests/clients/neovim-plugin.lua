@@ -262,6 +262,14 @@ test('what the documentation says in Lua can be read', function()
   end
 end)
 
+test('the doctor says what it sees', function()
+  local before = vim.api.nvim_list_bufs()
+  open('train.py')
+  vim.cmd('Cublame doctor')
+  local terminal = vim.iter(vim.api.nvim_list_bufs()):find(function(it) return not vim.tbl_contains(before, it) and vim.bo[it].buftype == 'terminal' end)
+  wait_for('its word on Python', function() return text_of(terminal):find('Python 3', 1, true) end)
+end)
+
 test('debugging without nvim dap says what is missing', function()
   if vim.env.NVIM_DAP then return end
   open('train.py')

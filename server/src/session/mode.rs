@@ -30,6 +30,11 @@ impl Wishes {
             blocking_is_on: variable("CUDA_LAUNCH_BLOCKING").as_deref() == Some("1"),
         }
     }
+
+    /// Nobody has chosen one for this project.
+    pub fn is_silent(&self) -> bool {
+        self.flag.is_none() && self.variable.is_none() && self.workspace.is_none()
+    }
 }
 
 /// The mode of a run, and what the user has to know about it, as whole sentences.

@@ -20,6 +20,7 @@ use crate::doctor::{self, Whom};
 use crate::interpreter::{self, Interpreter};
 use crate::render::{self, markdown};
 use crate::session::folder::{self, RunFolder};
+use crate::session::mode::Wishes;
 use crate::session::place::Surroundings;
 
 /// A command of the user's, with what it needs.
@@ -170,8 +171,16 @@ impl<E: Editor> World<E> {
         let mut argv = vec![self.interpreter(program).path.display().to_string(), program.display().to_string()];
         argv.extend(arguments);
         let cwd = self.root_of(program).map(Path::to_owned).or_else(|| program.parent().map(Path::to_owned));
-        let start = Start { argv, cwd: cwd.unwrap_or_default(), mode: mode.or(self.settings.mode) };
+        let cwd = cwd.unwrap_or_default();
+        let start = Start { argv, mode: mode.or_else(|| self.setting_of_mode(&cwd)), cwd };
         Ok(started(self.start(&start).map_err(Refusal)?))
+    }
+
+    /// The editor's setting is for projects in which nobody has chosen a mode.
+    fn setting_of_mode(&self, cwd: &Path) -> Option<Mode> {
+        let around = Surroundings { cwd: cwd.to_owned(), ..self.surroundings.clone() };
+        let wishes = Wishes::read(None, &around.project_folder(|path| path.exists()));
+        self.settings.mode.filter(|_| wishes.is_silent())
     }
 
     fn clear(&mut self) -> Value {

@@ -186,6 +186,27 @@ fn a_terminal_of_the_editor_is_used_where_there_is_one() {
 }
 
 #[test]
+fn the_editors_setting_is_for_projects_in_which_nobody_has_chosen_a_mode() {
+    let project = Project::new(&[("train.py", FAILS)]);
+    let mut server = silent(&project);
+    server.ignore("window/logMessage");
+    let mut initialize = able(&project);
+    initialize["initializationOptions"] =
+        json!({ "custom": ["cublame/runInTerminal"], "settings": { "mode": "blocking" } });
+    server.initialize(initialize);
+    let mut words_of_a_run = || {
+        let program = json!({ "uri": uri(&project.path("train.py")) });
+        server.command("cublame.run", program).expect("an answer");
+        server.notification::<InTerminal>().argv[1..4].to_vec()
+    };
+    assert_eq!(words_of_a_run(), ["run", "--mode", "blocking"]);
+    std::fs::create_dir_all(project.path(".cublame")).expect("a folder");
+    std::fs::write(project.path(".cublame/mode"), "off\n").expect("a file");
+    // `cublame run` reads the file itself.
+    assert_eq!(words_of_a_run()[..2], ["run", "--"]);
+}
+
+#[test]
 fn the_mode_is_written_for_all_front_ends() {
     let project = Project::new(&[]);
     let mut server = started(&project);

@@ -11,6 +11,6 @@ end
 vim.api.nvim_create_user_command('Cublame', function(given) require('cublame.commands').execute(given) end, {
   nargs = '*',
   range = true,
-  desc = 'CUDA failures: run, stop, debug, mode, explain, runs, report',
+  desc = 'CUDA failures: run, stop, debug, mode, explain, runs, report, doctor',
   complete = function(word, line) return require('cublame.commands').complete(word, line) end,
 })

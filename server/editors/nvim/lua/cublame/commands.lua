@@ -121,6 +121,13 @@ function subcommands.report()
   if server then order(server, 'cublame.openReport') end
 end
 
+function subcommands.doctor()
+  local root = require('cublame.project').root(0) or vim.uv.cwd()
+  local found = require('cublame.program').find(root)
+  if not found.path then return refuse(found.why) end
+  require('cublame.windows').run({ found.path, 'doctor' }, root)
+end
+
 --- What :Cublame was given.
 ---@param given vim.api.keyset.create_user_command.command_args
 function M.execute(given)
@@ -149,7 +156,7 @@ function M.complete(word, line)
 end
 
 ---@return string[]
-function M.names() return { 'run', 'stop', 'debug', 'mode', 'explain', 'runs', 'report' } end
+function M.names() return { 'run', 'stop', 'debug', 'mode', 'explain', 'runs', 'report', 'doctor' } end
 
 ---@param server vim.lsp.Client
 ---@param arguments? table[]

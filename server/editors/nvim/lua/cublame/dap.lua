@@ -23,12 +23,15 @@ function M.debug(path, arguments)
 end
 
 --- The program is looked for at each session: the workspace may be another one by then.
+--- The interpreter is that of the configuration, else that of the server's settings; else `cublame dap` looks for one.
 ---@param give fun(adapter: table)
 ---@param configuration table
 function M.adapter(give, configuration)
   local found = require('cublame.program').find(configuration.cwd)
   if not found.path then return vim.notify('cublame: ' .. found.why, vim.log.levels.ERROR) end
-  give({ type = 'executable', command = found.path, args = { 'dap' } })
+  local python = configuration.python or vim.tbl_get(vim.lsp.config.cublame, 'settings', 'cublame', 'python')
+  local arguments = type(python) == 'string' and { 'dap', '--python', python } or { 'dap' }
+  give({ type = 'executable', command = found.path, args = arguments, options = { cwd = configuration.cwd } })
 end
 
 ---@param path string

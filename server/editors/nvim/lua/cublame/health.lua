@@ -13,6 +13,7 @@ function M.check()
   M.program(health)
   M.server(health)
   M.debugger(health)
+  health.info('Whether the GPU, its driver and the Python of the project go together: :Cublame doctor')
 end
 
 function M.program(health)

@@ -1,0 +1,4 @@
+package com.intellij.execution;
+
+public abstract class Executor {
+}

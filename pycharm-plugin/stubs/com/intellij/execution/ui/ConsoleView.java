@@ -1,0 +1,7 @@
+package com.intellij.execution.ui;
+
+import com.intellij.execution.process.ProcessHandler;
+
+public interface ConsoleView extends ExecutionConsole {
+    void attachToProcess(ProcessHandler processHandler);
+}
