@@ -39,9 +39,11 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
         if checks(&lower[launch.rest.clone()]) || by_caller {
             continue;
         }
+        // A statement before an `else` would part it from its `if`.
+        let before_else = code[launch.after..].trim_start().starts_with("else");
         let edit = if for_torch { with_check(text, launch.after) } else { with_report(text, launch.after) };
         let message = "nothing checks this launch: if it fails, some later call is blamed";
-        found.push(RULE.finding(launch.range, message).with_fix("Check the launch", Some(edit)));
+        found.push(RULE.finding(launch.range, message).with_fix("Check the launch", (!before_else).then_some(edit)));
     }
     found
 }
