@@ -96,7 +96,10 @@ stage_clippy() { check "clippy, warnings as errors" cargo clippy --workspace --a
 stage_rust() { suite "cargo test" cargo test --workspace --locked --no-fail-fast; }
 
 # Twenty seconds of it; longer by hand, with other seeds.
-stage_fuzz() { suite "fuzz" cargo run --locked -q -p cublame-tests --bin fuzz -- --seconds 20; }
+stage_fuzz() {
+  suite "fuzz" cargo run --locked -q -p cublame-tests --bin fuzz -- --seconds 20
+  suite "fuzz lint" cargo run --locked -q -p cublame-tests --bin fuzz -- lint --seconds 15
+}
 
 # The Python package, under every Python of this machine.
 stage_python() { suite "Python package" bash tests/python/run.sh; }

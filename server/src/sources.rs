@@ -191,4 +191,26 @@ mod tests {
         check(&["a.py"], "<string>", None);
         check(&["a.py"], "/other/b.py", None);
     }
+
+    #[test]
+    fn an_advice_has_its_edit_as_a_diff() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("resume.py");
+        fs::write(&path, "import torch\n\nstate = torch.load(\"best.pt\")\nprint(state)\n").unwrap();
+        let log = format!(
+            "Traceback (most recent call last):\n  File \"{}\", line 3, in <module>\n    state = torch.load(\"best.pt\")\n\
+             RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.\n",
+            path.display()
+        );
+        let evidence = Evidence { log: Some(cublame_core::log::Log::from_text(&log)), ..Evidence::default() };
+        let judged = judge(&evidence, &[folder.path().to_owned()], None, Texts::get(Default::default()));
+        let [verdict] = &judged.verdicts[..] else { panic!("{:?}", judged.verdicts) };
+        let advice = verdict.advice.iter().find(|advice| advice.id == "map-location").unwrap();
+        let diff = advice.edit.as_deref().unwrap();
+        assert!(
+            diff.contains("-state = torch.load(\"best.pt\")\n+state = torch.load(\"best.pt\", map_location=\"cpu\")\n"),
+            "{diff}"
+        );
+        assert!(verdict.advice.iter().filter(|other| other.id != "map-location").all(|other| other.edit.is_none()));
+    }
 }

@@ -52,10 +52,10 @@ pub enum Event {
         version: i32,
         text: LineIndex,
     },
-    /// The user has paused.
-    LintDue {
+    /// The user has paused in a notebook, after that many changes of it.
+    NotebookLintDue {
         path: PathBuf,
-        version: i32,
+        edits: i32,
     },
     /// An open document was linted, or why its project's settings cannot be read.
     Linted {
@@ -241,6 +241,7 @@ pub fn start<E: Editor>(make_editor: impl FnOnce(Reply) -> E, surroundings: Surr
         explaining: HashSet::new(),
         open: HashMap::new(),
         linted: BTreeMap::new(),
+        linting: BTreeMap::new(),
         notebooks: BTreeMap::new(),
         disk: FileTexts::new(),
         gone: HashSet::new(),
@@ -299,6 +300,8 @@ struct World<E> {
     explaining: HashSet<String>,
     open: HashMap<PathBuf, (i32, LineIndex)>,
     linted: BTreeMap<PathBuf, Arc<Linted>>,
+    /// The documents that are being read, and whether they were changed since.
+    linting: BTreeMap<PathBuf, bool>,
     notebooks: BTreeMap<PathBuf, Notebook>,
     /// The files on disk that findings are in.
     disk: FileTexts,
@@ -347,9 +350,9 @@ impl<E: Editor> World<E> {
             Event::Text { path, version, text } => {
                 self.dirty_if_shown(&path);
                 self.open.insert(path.clone(), (version, text));
-                self.lint_soon(&path, version);
+                self.lint(&path);
             }
-            Event::LintDue { path, version } => self.lint_due(path, version),
+            Event::NotebookLintDue { path, edits } => self.notebook_lint_due(&path, edits),
             Event::Linted { path, linted } => self.linted(path, linted),
             Event::Notebook { path, cells } => self.notebook(path, cells),
             Event::Saved(path) => self.saved(&path),

@@ -82,10 +82,11 @@ class Client:
     def notify(self, method, params):
         self.write({"jsonrpc": "2.0", "method": method, "params": params})
 
-    def initialize(self):
+    def initialize(self, pull=True):
         # A client that pulls diagnostics, and asks for none: what is measured is edits and hovers, not linting.
         capabilities = {"general": {"positionEncodings": ["utf-8", "utf-16"]},
-                        "textDocument": {"hover": {"contentFormat": ["markdown"]}, "diagnostic": {}}}
+                        "textDocument": {"hover": {"contentFormat": ["markdown"]}, "publishDiagnostics": {"dataSupport": True},
+                                         **({"diagnostic": {}} if pull else {})}}
         params = {"processId": os.getpid(), "capabilities": capabilities,
                   "workspaceFolders": [{"uri": self.root.as_uri(), "name": "bench"}]}
         at, _ = self.answer(self.send("initialize", params))

@@ -1,12 +1,14 @@
-//! A mutational fuzzer of explaining: damaged logs go from bytes to what a person reads.
+//! A mutational fuzzer: damaged logs go from bytes to what a person reads, half-written files through the lint and the
+//! fixes.
 //!
-//! `cargo run -p cublame-tests --bin fuzz -- [--seconds N] [--seed S] [--case C]`
+//! `cargo run -p cublame-tests --bin fuzz -- [lint] [--seconds N] [--seed S] [--case C]`
 //!
-//! The seeds are the logs under `tests/fixtures`. Case C of seed S is always the same, so a failure is had again by the
+//! The seeds are the logs under `tests/fixtures`, for `lint` the snippets that its tests have. Case C of seed S is always the same, so a failure is had again by the
 //! two numbers that it prints. A case fails when it panics, or when it takes more processor time than its size allows;
 //! its log is then left in the temporary folder. The last line is `N passed, N failed`, the whole hunt counted as one.
 
 mod explain;
+mod lint;
 mod mutate;
 mod seeds;
 
@@ -26,11 +28,13 @@ const ALLOWED_PER_BYTE: Duration = Duration::from_micros(20);
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments = Arguments::read()?;
-    let seeds = Seeds::read()?;
-    println!("fuzz --seed {} on {} logs", arguments.seed, seeds.logs.len());
+    let seeds = if arguments.lint { Seeds::of_lint()? } else { Seeds::read()? };
+    let read = if arguments.lint { lint::lint } else { explain::explain };
+    let target = if arguments.lint { "lint " } else { "" };
+    println!("fuzz {target}--seed {} on {} seeds", arguments.seed, seeds.logs.len());
     // Every pattern is compiled once, which is no case's own time.
     for log in &seeds.logs {
-        explain::explain(log, &seeds, &mut fastrand::Rng::with_seed(0));
+        read(log, &seeds, &mut fastrand::Rng::with_seed(0));
     }
 
     let end = Instant::now() + Duration::from_secs(arguments.seconds);
@@ -40,11 +44,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         let mut random = fastrand::Rng::with_seed(mix(arguments.seed, case));
         let log = mutate::log(&seeds.logs, &mut random);
         bytes += log.len();
-        if let Some(what) = failure(&log, &seeds, &mut random) {
+        if let Some(what) = failure(&log, &seeds, &mut random, read) {
             failed += 1;
             let kept = std::env::temp_dir().join(format!("cublame-fuzz-{}-{case}.log", arguments.seed));
             std::fs::write(&kept, &log)?;
-            println!("FAILED --seed {} --case {case}: {what}: {}", arguments.seed, kept.display());
+            println!("FAILED {target}--seed {} --case {case}: {what}: {}", arguments.seed, kept.display());
         }
         case += 1;
         if arguments.case.is_some() || failed >= MOST_FAILURES || Instant::now() >= end {
@@ -59,9 +63,12 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 /// More of them are nearly always the same.
 const MOST_FAILURES: u32 = 5;
 
-fn failure(log: &[u8], seeds: &Seeds, random: &mut fastrand::Rng) -> Option<String> {
+/// Reads a case; the bytes that it came to.
+type Read = fn(&[u8], &Seeds, &mut fastrand::Rng) -> usize;
+
+fn failure(log: &[u8], seeds: &Seeds, random: &mut fastrand::Rng, read: Read) -> Option<String> {
     let start = processor_time();
-    let outcome = catch_unwind(AssertUnwindSafe(|| explain::explain(log, seeds, random)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| read(log, seeds, random)));
     let taken = processor_time().saturating_sub(start);
     let Ok(read) = outcome else { return Some("it panicked".to_owned()) };
     let allowed = ALLOWED + ALLOWED_PER_BYTE.saturating_mul(u32::try_from(read).unwrap_or(u32::MAX));
@@ -82,6 +89,7 @@ fn mix(seed: u64, case: u64) -> u64 {
 }
 
 struct Arguments {
+    lint: bool,
     seconds: u64,
     seed: u64,
     /// This case alone.
@@ -90,15 +98,16 @@ struct Arguments {
 
 impl Arguments {
     fn read() -> Result<Self, Box<dyn Error>> {
-        let mut read = Self { seconds: 20, seed: 1, case: None };
-        let mut arguments = std::env::args().skip(1);
+        let mut arguments = std::env::args().skip(1).peekable();
+        let lint = arguments.next_if(|first| first == "lint").is_some();
+        let mut read = Self { lint, seconds: 20, seed: 1, case: None };
         while let (Some(name), value) = (arguments.next(), arguments.next()) {
             let value: u64 = value.and_then(|value| value.parse().ok()).ok_or(format!("{name} takes a number"))?;
             match name.as_str() {
                 "--seconds" => read.seconds = value,
                 "--seed" => read.seed = value,
                 "--case" => read.case = Some(value),
-                _ => return Err("usage: fuzz [--seconds N] [--seed S] [--case C]".into()),
+                _ => return Err("usage: fuzz [lint] [--seconds N] [--seed S] [--case C]".into()),
             }
         }
         Ok(read)

@@ -33,6 +33,24 @@ impl Seeds {
         }
         Ok(Self { logs, programs })
     }
+
+    /// The snippets of the lint's tests and of the fixes', each a seed, and the programs.
+    pub fn of_lint() -> Result<Self, Box<dyn Error>> {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let core = tests.join("../server/core/src");
+        let mut logs = Vec::new();
+        for path in files(&core.join("lint/cases"))?.into_iter().chain(files(&core.join("fixes/cases"))?) {
+            let cases = fs::read_to_string(&path)?;
+            logs.extend(cases.split("=== ").skip(1).map(|case| case.as_bytes().to_vec()));
+        }
+        for path in files(&tests.join("fixtures/gpu/programs"))? {
+            logs.push(fs::read(&path)?);
+        }
+        if logs.is_empty() {
+            return Err(format!("no snippets under {}", core.display()).into());
+        }
+        Ok(Self { logs, programs: Vec::new() })
+    }
 }
 
 fn logs_in(document: &Value, logs: &mut Vec<Vec<u8>>) {

@@ -67,14 +67,19 @@ pub struct Fix {
 
 /// The findings in a file, in the order of their places.
 pub fn lint(file: &LintFile<'_>, settings: &Settings) -> Vec<Finding> {
+    lint_cells_of(file, &[], settings)
+}
+
+/// `cells`: where each cell of a notebook starts in the text, and its number.
+fn lint_cells_of(file: &LintFile<'_>, cells: &[(usize, usize)], settings: &Settings) -> Vec<Finding> {
     if !file_kind::may_matter(&file.text) {
         return Vec::new();
     }
     let mut findings = match file.kind {
-        FileKind::Python => python(file, settings),
+        FileKind::Python => python(file, cells, settings),
         _ => {
             let lines = LineIndex::new(Arc::clone(&file.text));
-            check(&Input { file, lines: &lines, variables: &variables::of_file(file), code: None, settings })
+            check(&Input { file, lines: &lines, cells, variables: &variables::of_file(file), code: None, settings })
         }
     };
     findings.sort_by(|a, b| (a.range.start, a.range.end, a.rule).cmp(&(b.range.start, b.range.end, b.rule)));
@@ -102,6 +107,7 @@ pub fn fix_all(findings: &[Finding]) -> Vec<Edit> {
 pub struct Input<'i, 'a> {
     pub file: &'i LintFile<'i>,
     pub lines: &'i LineIndex,
+    cells: &'i [(usize, usize)],
     /// The environment variables that the file sets, whatever its language.
     pub variables: &'i [variables::Variable],
     /// A Python file, read.
@@ -109,7 +115,18 @@ pub struct Input<'i, 'a> {
     pub settings: &'i Settings,
 }
 
-fn python(file: &LintFile<'_>, settings: &Settings) -> Vec<Finding> {
+impl Input<'_, '_> {
+    /// The line at an offset, as a message names it: `line 5`, in a notebook `line 2 of cell 3`.
+    pub fn line_at(&self, offset: usize) -> String {
+        let line = self.lines.line_of(offset);
+        match self.cells.iter().rev().find(|(start, _)| *start <= offset) {
+            Some((start, number)) => format!("line {} of cell {number}", line - self.lines.line_of(*start) + 1),
+            None => format!("line {line}"),
+        }
+    }
+}
+
+fn python(file: &LintFile<'_>, cells: &[(usize, usize)], settings: &Settings) -> Vec<Finding> {
     // A script without the ending is Python too; only a notebook's cells have another syntax.
     let name = if file.path.ends_with(".ipynb") { "cell" } else { "file.py" };
     let modules = [Module::parse(name, None, Arc::clone(&file.text))];
@@ -117,7 +134,7 @@ fn python(file: &LintFile<'_>, settings: &Settings) -> Vec<Finding> {
     let program = Program::new(&modules, |_| true);
     let code = code::Code::read(&program);
     let variables = variables::of_python(&code);
-    check(&Input { file, lines: &modules[0].lines, variables: &variables, code: Some(&code), settings })
+    check(&Input { file, lines: &modules[0].lines, cells, variables: &variables, code: Some(&code), settings })
 }
 
 fn check(input: &Input<'_, '_>) -> Vec<Finding> {

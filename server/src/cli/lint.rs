@@ -276,7 +276,7 @@ fn lint_one(path: &Path, language: Language, project: &Project, fix: bool) -> Ou
 
 fn notebook_rows(shown: &str, text: &str, settings: &Settings) -> Vec<Row> {
     let cells = notebook::code_cells(text).unwrap_or_default();
-    let sources: Vec<&str> = cells.iter().map(|(_, source)| source.as_str()).collect();
+    let sources: Vec<(usize, &str)> = cells.iter().map(|(number, source)| (*number, source.as_str())).collect();
     let by_cell = notebook::lint_cells(shown, &sources, settings);
     let mut rows = Vec::new();
     for ((number, source), found) in cells.iter().zip(by_cell) {

@@ -1,8 +1,7 @@
-//! The lint of open Python files: read again when the user pauses, shown beside what runs have left.
+//! The lint of open Python files: read again as they are typed, shown beside what runs have left.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use cublame_core::lint::{FileKind, Finding, LintFile, Settings, lint};
 use cublame_core::text::LineIndex;
@@ -27,40 +26,23 @@ impl Linted {
     }
 }
 
-/// How long the user pauses before what is typed is read.
-pub(super) const PAUSE: Duration = Duration::from_millis(300);
-
 impl<E: Editor> World<E> {
-    /// A document was opened or changed. What is opened is read at once.
-    pub(super) fn lint_soon(&mut self, path: &Path, version: i32) {
+    /// A document was opened or changed: it is read at once, one reading of a document at a time. What changes meanwhile is
+    /// read when that one ends, and only the newest text's findings are shown.
+    pub(super) fn lint(&mut self, path: &Path) {
         if self.lint_notebook_of(path) {
             return;
         }
         if FileKind::of(&path.to_string_lossy()) != Some(FileKind::Python) {
             return;
         }
-        let due = Event::LintDue { path: path.to_owned(), version };
-        let (events, pause) =
-            (self.events.clone(), if self.linted.contains_key(path) { PAUSE } else { Duration::ZERO });
-        tokio::spawn(async move {
-            tokio::time::sleep(pause).await;
-            events.post(due);
-        });
-    }
-
-    /// The settings have changed.
-    pub(super) fn lint_all_again(&mut self) {
-        let open: Vec<(PathBuf, i32)> = self.open.iter().map(|(path, (version, _))| (path.clone(), *version)).collect();
-        open.iter().for_each(|(path, version)| self.lint_soon(path, *version));
-    }
-
-    pub(super) fn lint_due(&mut self, path: PathBuf, version: i32) {
-        if self.notebook_lint_due(&path, version) {
+        if let Some(again) = self.linting.get_mut(path) {
+            *again = true;
             return;
         }
-        // A later version has its own turn.
-        let Some((_, text)) = self.open.get(&path).filter(|(now, _)| *now == version) else { return };
-        let (text, events) = (text.clone(), self.events.clone());
+        let Some((version, text)) = self.open.get(path) else { return };
+        self.linting.insert(path.to_owned(), false);
+        let (path, version, text, events) = (path.to_owned(), *version, text.clone(), self.events.clone());
         let (select, ignore) = (self.settings.lint_select.clone(), self.settings.lint_ignore.clone());
         tokio::task::spawn_blocking(move || {
             let project = Project::of(&path, &select, &ignore);
@@ -70,7 +52,16 @@ impl<E: Editor> World<E> {
         });
     }
 
+    /// The settings have changed.
+    pub(super) fn lint_all_again(&mut self) {
+        let open: Vec<PathBuf> = self.open.keys().cloned().collect();
+        open.iter().for_each(|path| self.lint(path));
+    }
+
     pub(super) fn linted(&mut self, path: PathBuf, linted: Result<Arc<Linted>, String>) {
+        if self.linting.remove(&path) == Some(true) {
+            return self.lint(&path);
+        }
         match linted {
             Ok(linted) => {
                 if self.open.get(&path).is_none_or(|(now, _)| *now != linted.version) {

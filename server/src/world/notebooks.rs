@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cublame_core::event::{Cell, What};
 use cublame_core::evidence::ProcessEvents;
@@ -14,7 +15,7 @@ use cublame_core::text::LineIndex;
 use cublame_core::verdict::Place;
 
 use super::finding::{Anchor, Finding};
-use super::linting::{Linted, PAUSE};
+use super::linting::Linted;
 use super::{Editor, Event, World};
 use crate::linting::Project;
 
@@ -26,6 +27,9 @@ pub struct CellDocument {
     /// The names that a kernel may have been given for it: the document's address, the cell's id in the file.
     pub names: Vec<String>,
 }
+
+/// How long the user pauses before what is typed is read.
+const PAUSE: Duration = Duration::from_millis(300);
 
 #[derive(Debug, Default)]
 pub(super) struct Notebook {
@@ -99,7 +103,7 @@ impl<E: Editor> World<E> {
         match cells {
             Some(cells) => {
                 self.notebooks.entry(path.clone()).or_default().cells = cells;
-                self.lint_notebook_soon(&path, std::time::Duration::ZERO);
+                self.lint_notebook_soon(&path, Duration::ZERO);
             }
             None => {
                 self.notebooks.remove(&path);
@@ -149,10 +153,10 @@ impl<E: Editor> World<E> {
         true
     }
 
-    pub(super) fn lint_notebook_soon(&mut self, path: &Path, pause: std::time::Duration) {
+    pub(super) fn lint_notebook_soon(&mut self, path: &Path, pause: Duration) {
         let Some(notebook) = self.notebooks.get_mut(path) else { return };
         notebook.edits += 1;
-        let due = Event::LintDue { path: path.to_owned(), version: notebook.edits };
+        let due = Event::NotebookLintDue { path: path.to_owned(), edits: notebook.edits };
         let events = self.events.clone();
         tokio::spawn(async move {
             tokio::time::sleep(pause).await;
@@ -160,12 +164,10 @@ impl<E: Editor> World<E> {
         });
     }
 
-    /// All cells are read as one module. False: the path is no open notebook's.
-    pub(super) fn notebook_lint_due(&self, path: &Path, edits: i32) -> bool {
-        let Some(notebook) = self.notebooks.get(path) else { return false };
-        if notebook.edits != edits {
-            return true;
-        }
+    /// All cells are read as one module, once the user pauses: a change of one may be a finding in another.
+    pub(super) fn notebook_lint_due(&self, path: &Path, edits: i32) {
+        // A later change has its own turn.
+        let Some(notebook) = self.notebooks.get(path).filter(|notebook| notebook.edits == edits) else { return };
         let open = |cell: &CellDocument| {
             let (version, text) = self.open.get(&cell.path)?;
             Some((cell.path.clone(), *version, text.clone()))
@@ -178,13 +180,12 @@ impl<E: Editor> World<E> {
                 Ok(project) => project.settings(&path),
                 Err(failure) => return events.post(Event::Linted { path, linted: Err(failure.to_string()) }),
             };
-            let texts: Vec<&str> = cells.iter().map(|(_, _, text)| text.text()).collect();
+            let texts: Vec<(usize, &str)> = (1..).zip(cells.iter().map(|(_, _, text)| text.text())).collect();
             let findings = lint_cells(&path.to_string_lossy(), &texts, &settings);
             for ((path, version, text), findings) in cells.iter().cloned().zip(findings) {
                 let linted = Ok(Arc::new(Linted { version, text, settings: settings.clone(), findings }));
                 events.post(Event::Linted { path, linted });
             }
         });
-        true
     }
 }

@@ -125,6 +125,24 @@ fn a_fix_is_one_edit_of_the_version_that_it_was_found_in() {
 }
 
 #[test]
+fn all_fixes_of_a_rule_are_one_action() {
+    let text = "import os\nimport torch\n\nx = torch.zeros(3, device=\"cuda:1\")\ny = torch.zeros(3, device=\"cuda:1\")\n\
+                os.environ[\"TORCH_USE_CUDA_DSA\"] = \"1\"\n";
+    let project = Project::new(&[("train.py", text)]);
+    let train = project.path("train.py");
+    let mut server = TestServer::start(&project, able(&project));
+    server.open(&train, 1, text);
+    let found = server.diagnostics(&train);
+    assert_eq!(rules(&found), ["hardcoded-device", "hardcoded-device", "dsa-env"]);
+    let offered = actions(&mut server, &train, "quickfix", &found[1..]);
+    let titles: Vec<&str> = offered.iter().filter_map(|action| action["title"].as_str()).collect();
+    assert_eq!(titles, ["Use the current device", "Take it out", "Fix all 2 of hardcoded-device in this file"]);
+    let edits = offered[2]["edit"]["changes"][uri(&train).as_str()].as_array().expect("edits");
+    let lines: Vec<_> = edits.iter().map(|edit| edit["range"]["start"]["line"].clone()).collect();
+    assert_eq!(lines, [json!(3), json!(4)]);
+}
+
+#[test]
 fn a_client_that_keeps_no_data_has_the_same_fix() {
     let project = project();
     let train = project.path("train.py");

@@ -327,9 +327,9 @@ fn a_live_log_is_shown_without_a_word_and_can_be_taken_away_at_any_time() {
     server.command("cublame.dismiss", shown).expect("an answer");
     assert_eq!(server.diagnostics(&train), []);
     // Taken away before it can be shown, or just after.
+    server.ignore("textDocument/publishDiagnostics");
     let shown = server.command("cublame.explainText", argument).expect("an answer").expect("a name");
     server.command("cublame.dismiss", shown.clone()).expect("an answer");
-    server.ignore("textDocument/publishDiagnostics");
     assert!(server.command("cublame.openReport", shown).is_err());
 }
 

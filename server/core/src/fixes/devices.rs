@@ -6,12 +6,12 @@ use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
 use crate::config::Edit;
-use crate::lint::edits::add_argument;
+use crate::lint::edits::{self, add_argument};
 use crate::python::tree;
 use crate::python::value::Value;
 
 use super::Draft;
-use super::spot::{Spot, as_receiver, imported, is_repeatable};
+use super::spot::{Spot, as_receiver, is_repeatable};
 
 /// Brings what is on the CPU to where the rest is, as far as the failing frame's tensors tell.
 pub fn moved(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
@@ -141,7 +141,7 @@ pub fn map_location(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
 
 /// The CPU where there is no GPU.
 pub fn chosen(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
-    let (torch, import) = imported(spot.code, "torch");
+    let (torch, import) = edits::imported(spot.code, "torch");
     let choice = |device: &str| format!("\"{device}\" if {torch}.cuda.is_available() else \"cpu\"");
     let mut edits = Vec::new();
     for expr in spot.evaluated() {

@@ -8,14 +8,14 @@ use crate::lint::edits;
 use crate::python::tree;
 
 use super::Draft;
-use super::spot::{Spot, imported, line_start};
+use super::spot::{Spot, line_start};
 
 /// TORCH_CUDA_ARCH_LIST from the GPU that is there, before the file compiles an extension.
 ///
 /// A list that is written out is what went wrong, so it is replaced; without one the variable is set where it is not.
 pub fn architectures(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
     let code = spot.code;
-    let (torch, torch_import) = imported(code, "torch");
+    let (torch, torch_import) = edits::imported(code, "torch");
     let of_this_gpu = format!("\"{{}}.{{}}\".format(*{torch}.cuda.get_device_capability())");
     let written = code.sites.iter().find_map(|site| {
         let Stmt::Assign(assign) = site.stmt else { return None };
@@ -43,7 +43,7 @@ pub fn architectures(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
         compiles.then_some(site)
     });
     let Some((at, indentation)) = compiling.and_then(|site| line_start(code, site.stmt)) else { return Vec::new() };
-    let (os, os_import) = imported(code, "os");
+    let (os, os_import) = edits::imported(code, "os");
     let newline = edits::line_end(code.text());
     let line = format!("{indentation}{os}.environ[\"TORCH_CUDA_ARCH_LIST\"] = {of_this_gpu}{newline}");
     let imports = os_import.into_iter().chain(torch_import);

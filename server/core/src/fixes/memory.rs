@@ -10,7 +10,7 @@ use crate::lint::edits;
 use crate::python::tree;
 
 use super::Draft;
-use super::spot::{Spot, imported, line_start};
+use super::spot::{Spot, line_start};
 
 /// How many smaller batches make one step.
 const PARTS: i64 = 4;
@@ -219,7 +219,7 @@ pub fn without_grad(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
     let is_it = |site: &&Site<'_>| matches!(site.stmt, Stmt::FunctionDef(other) if std::ptr::eq(other, def));
     let Some(stmt) = code.sites.iter().find(is_it).map(|site| site.stmt) else { return Vec::new() };
     let Some((at, indentation)) = line_start(code, stmt) else { return Vec::new() };
-    let (torch, import) = imported(code, "torch");
+    let (torch, import) = edits::imported(code, "torch");
     let newline = edits::line_end(code.text());
     let edit = Edit::insert(at, format!("{indentation}@{torch}.no_grad(){newline}"));
     let edits = import.into_iter().chain([edit]).collect();

@@ -4,11 +4,12 @@ use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
 use crate::config::Edit;
+use crate::lint::edits;
 use crate::python::tree;
 use crate::python::value::Value;
 
 use super::Draft;
-use super::spot::{Spot, as_receiver, imported, is_repeatable};
+use super::spot::{Spot, as_receiver, is_repeatable};
 
 /// A missing sigmoid: the loss that has it inside. Where the file speaks of a sigmoid anywhere, it may not be missing.
 pub fn inputs(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
@@ -62,7 +63,7 @@ pub fn drawn(spot: &Spot<'_, '_, '_>) -> Vec<Draft> {
         }
     });
     let Some(weights) = weights.filter(|weights| is_repeatable(weights)) else { return Vec::new() };
-    let (torch, import) = imported(spot.code, "torch");
+    let (torch, import) = edits::imported(spot.code, "torch");
     let source = as_receiver(spot.code, weights);
     let what = spot.source(weights);
     let Some(quote) = super::check::quote_around(what) else { return Vec::new() };

@@ -156,12 +156,3 @@ pub fn as_receiver(code: &Code<'_, '_>, expr: &Expr) -> String {
         _ => format!("({source})"),
     }
 }
-
-/// `import module` below the imports, unless the module has the name already; and the name to use.
-pub fn imported(code: &Code<'_, '_>, library: &str) -> (String, Option<Edit>) {
-    if let Some(name) = code.name_of(library) {
-        return (name.to_owned(), None);
-    }
-    let newline = edits::line_end(code.text());
-    (library.to_owned(), Some(Edit::insert(edits::after_imports(code), format!("import {library}{newline}"))))
-}

@@ -55,6 +55,11 @@ pub fn of_call<'a>(code: &Code<'_, 'a>, call: &'a ExprCall, scope: &Scope<'a>) -
             matches!(path.as_str(), "torch.cuda.synchronize" | "torch.cuda.Stream" | "torch.cuda.mem_get_info")
                 .then_some(Device::Current)
         }
+        ("array" | "asarray" | "zeros" | "ones" | "empty" | "full" | "arange" | "linspace" | "eye", _)
+            if library_path(code, &call.func, scope).is_some_and(|path| path == format!("cupy.{name}")) =>
+        {
+            Some(Device::Current)
+        }
         _ => {
             let device = tree::keyword(call, "device")?;
             let path = library_path(code, &call.func, scope)?;

@@ -84,3 +84,12 @@ pub fn add_argument(code: &Code<'_, '_>, call: &ExprCall, argument: &str) -> Edi
         (false, false) => Edit::insert(after, format!(", {argument}")),
     }
 }
+
+/// `import module` below the imports, unless the module has the name already; and the name to use.
+pub fn imported(code: &Code<'_, '_>, library: &str) -> (String, Option<Edit>) {
+    if let Some(name) = code.name_of(library) {
+        return (name.to_owned(), None);
+    }
+    let newline = line_end(code.text());
+    (library.to_owned(), Some(Edit::insert(after_imports(code), format!("import {library}{newline}"))))
+}

@@ -31,6 +31,21 @@ pub struct Variable {
     pub setting: Setting,
 }
 
+impl Variable {
+    /// The same in a text that the one it was read from starts in at this byte. What was taken out there may be more than
+    /// a line of it, so nothing is taken out here.
+    fn moved(self, by: usize) -> Self {
+        let range = |range: Range<usize>| range.start + by..range.end + by;
+        Self { range: range(self.range), value_range: self.value_range.map(range), removal: None, ..self }
+    }
+
+    /// The same that many bytes earlier.
+    fn back(self, by: usize) -> Self {
+        let range = |range: Range<usize>| range.start.saturating_sub(by)..range.end.saturating_sub(by);
+        Self { range: range(self.range), value_range: self.value_range.map(range), removal: None, ..self }
+    }
+}
+
 /// How long, and for whom, a variable is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
@@ -55,7 +70,8 @@ pub fn of_file(file: &LintFile<'_>) -> Vec<Variable> {
         FileKind::Dockerfile => dockerfile::variables(text),
         FileKind::Dotenv => shell::dotenv(text),
         FileKind::Shell => shell::variables(text),
-        FileKind::Compose | FileKind::Ci => yaml::variables(text),
+        FileKind::Compose => yaml::variables(text),
+        FileKind::Ci => yaml::variables(text).into_iter().chain(yaml::scripts(text)).collect(),
         FileKind::LaunchJson => launch_json::variables(text),
         FileKind::RunXml => run_xml::variables(text),
         FileKind::Python | FileKind::Cuda => Vec::new(),

@@ -33,6 +33,7 @@ pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeA
     // Edits need literals: a client of commands alone fixes by `cublame lint --fix`.
     if wanted(&CodeActionKind::QUICKFIX) && literals {
         actions.extend(lint_fixes::fixes(backend, params));
+        actions.extend(lint_fixes::fixes_of_rules(backend, params));
     }
     if wanted(&lint_fixes::FIX_ALL) && literals {
         actions.extend(lint_fixes::all_fixes(backend, params));

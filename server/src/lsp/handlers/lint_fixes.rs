@@ -1,9 +1,14 @@
 //! The fixes of the lint: one at its finding, all of them as `source.fixAll.cublame`.
 
-use serde::Deserialize;
-use tower_lsp::ls_types::{CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, Diagnostic};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use cublame_core::lint::fix_all;
+use serde::Deserialize;
+use tower_lsp::ls_types::{
+    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, Diagnostic, NumberOrString,
+};
+
+use cublame_core::lint::{Finding, fix_all};
 
 use super::super::backend::Backend;
 use super::super::diagnostics::{self, LINT_SOURCE, LintData};
@@ -42,19 +47,55 @@ pub fn fixes(backend: &Backend, params: &CodeActionParams) -> Vec<CodeActionOrCo
 
 /// Asked for on saving too, so the text is read as it is now.
 pub fn all_fixes(backend: &Backend, params: &CodeActionParams) -> Option<CodeActionOrCommand> {
+    let (document, now) = linted_now(backend, params)?;
+    let title = "Fix everything that cublame lint can fix".to_owned();
+    together(backend, &document, &now.findings, title, FIX_ALL)
+}
+
+/// For each rule that is asked about and has several fixes in the file: all of them.
+pub fn fixes_of_rules(backend: &Backend, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
+    let ours = params.context.diagnostics.iter().filter(|it| it.source.as_deref() == Some(LINT_SOURCE));
+    let asked = ours.filter_map(|diagnostic| match &diagnostic.code {
+        Some(NumberOrString::String(rule)) => Some(rule.as_str()),
+        _ => None,
+    });
+    let asked: BTreeSet<&str> = asked.collect();
+    let Some((document, now)) = (!asked.is_empty()).then(|| linted_now(backend, params)).flatten() else {
+        return Vec::new();
+    };
+    let all = asked.into_iter().filter_map(|rule| {
+        let fixable = now.findings.iter().filter(|finding| finding.rule == rule && finding.fix.is_some());
+        let of_rule: Vec<Finding> = fixable.cloned().collect();
+        let title = format!("Fix all {} of {rule} in this file", of_rule.len());
+        (of_rule.len() > 1).then(|| together(backend, &document, &of_rule, title, CodeActionKind::QUICKFIX)).flatten()
+    });
+    all.collect()
+}
+
+/// The document and what the lint says of it as it is now.
+fn linted_now(backend: &Backend, params: &CodeActionParams) -> Option<(Arc<Document>, Linted)> {
     let document = backend.documents.get(&params.text_document.uri)?;
     let path = document.path.as_ref()?;
     let known = backend.world.snapshot().linted.get(path).cloned()?;
+    if known.version == document.version {
+        return Some((Arc::clone(&document), (*known).clone()));
+    }
     let now = Linted::of(path, document.version, document.text.clone(), known.settings.clone());
-    let edits = text_edits(&document.text, &fix_all(&now.findings), backend.features().encoding());
-    (!edits.is_empty()).then(|| {
-        CodeActionOrCommand::CodeAction(CodeAction {
-            title: "Fix everything that cublame lint can fix".to_owned(),
-            kind: Some(FIX_ALL),
-            edit: Some(document_edit(&document, edits, &backend.features())),
-            ..CodeAction::default()
-        })
-    })
+    Some((Arc::clone(&document), now))
+}
+
+fn together(
+    backend: &Backend,
+    document: &Document,
+    findings: &[Finding],
+    title: String,
+    kind: CodeActionKind,
+) -> Option<CodeActionOrCommand> {
+    let features = backend.features();
+    let edits = text_edits(&document.text, &fix_all(findings), features.encoding());
+    let edit = (!edits.is_empty()).then(|| document_edit(document, edits, &features))?;
+    let action = CodeAction { title, kind: Some(kind), edit: Some(edit), ..CodeAction::default() };
+    Some(CodeActionOrCommand::CodeAction(action))
 }
 
 fn in_range(backend: &Backend, params: &CodeActionParams, document: &Document) -> Vec<(Option<Diagnostic>, LintData)> {

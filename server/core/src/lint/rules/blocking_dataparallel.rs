@@ -30,7 +30,7 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
                 .is_none_or(|devices| !matches!(devices, ruff_python_ast::Expr::List(list) if list.elts.len() < 2))
     });
     let Some((_, parallel)) = parallel else { return Vec::new() };
-    let line = input.lines.line_of(parallel.start().to_usize());
-    let message = format!("with CUDA_LAUNCH_BLOCKING=1 the DataParallel of line {line} can hang on more than one GPU");
+    let line = input.line_at(parallel.start().to_usize());
+    let message = format!("with CUDA_LAUNCH_BLOCKING=1 the DataParallel of {line} can hang on more than one GPU");
     vec![RULE.finding(blocking.range.clone(), message).with_fix("Take the variable out", blocking.removal.clone())]
 }

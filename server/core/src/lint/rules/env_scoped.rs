@@ -38,8 +38,10 @@ impl Flip<'_> {
 /// The switches of a file: `1` and later, with something between, `0`, another value or nothing, in the same block or in
 /// the `finally` of the `try` that follows.
 pub fn flips<'a>(code: &Code<'_, 'a>) -> Vec<Flip<'a>> {
-    let blocking: Vec<Change<'a>> =
-        changes(code).into_iter().filter(|change| change.name == "CUDA_LAUNCH_BLOCKING" && change.alone).collect();
+    let blocking: Vec<Change<'a>> = changes(code)
+        .into_iter()
+        .filter(|change| change.name == "CUDA_LAUNCH_BLOCKING" && change.alone && change.magic.is_none())
+        .collect();
     let mut found = Vec::new();
     for (index, on) in blocking.iter().enumerate() {
         let is_on = on.what == What::Set && on.value.and_then(tree::string) == Some("1");

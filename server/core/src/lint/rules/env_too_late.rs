@@ -57,9 +57,9 @@ pub fn check(input: &Input<'_, '_>) -> Vec<Finding> {
             let block = scope.function().map_or(code.module.body(), |def| &def.body);
             let first = device::first_use_before(code, block, change.site.stmt.start(), scope, &|_| true);
             if let Some(first) = first {
-                let line = input.lines.line_of(first.start().to_usize());
+                let line = input.line_at(first.start().to_usize());
                 let message = format!(
-                    "{name} is set after line {line} has used the GPU: it was read then, and this has no effect any more"
+                    "{name} is set after {line} has used the GPU: it was read then, and this has no effect any more"
                 );
                 let edit = change.alone.then(|| moved(code, &change.site, first)).flatten();
                 found.push(

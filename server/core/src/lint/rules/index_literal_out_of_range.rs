@@ -1,6 +1,7 @@
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
+use crate::config::Edit;
 use crate::lint::rule::{Rule, Severity};
 use crate::lint::{Finding, Input, code::Code};
 use crate::python::table::Bound;
@@ -29,25 +30,35 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
         if candidate.is_empty() {
             continue;
         }
-        let Some((size, what)) = table_size(code, call, scope) else { continue };
-        if let Some((value, place)) = candidate.into_iter().find(|(value, _)| *value < 0 || *value >= size) {
+        let Some((size, what, written)) = table_size(code, call, scope) else { continue };
+        if let Some((value, place)) =
+            candidate.into_iter().filter(|(value, _)| *value < 0 || *value >= size).max_by_key(|(value, _)| *value)
+        {
             let message = format!("{value} is outside of {what}, whose indices are 0 to {}", size - 1);
-            found.push(RULE.finding(tree::byte_range(place.range()), message));
+            // A negative index is no matter of the table's size.
+            let edit = (value >= size && value < i64::MAX).then(|| {
+                let range = tree::byte_range(written.range());
+                vec![Edit::replace(range.start, range.end, (value + 1).to_string())]
+            });
+            let finding = RULE.finding(tree::byte_range(place.range()), message);
+            found.push(finding.with_fix(format!("Make room for {value}"), edit));
         }
     }
     found
 }
 
-/// The number of rows that a call looks indices up in.
-fn table_size<'a>(code: &Code<'_, 'a>, call: &'a ExprCall, scope: &Scope<'a>) -> Option<(i64, String)> {
+/// The number of places that a call looks indices up in, what they are, and where the number is written.
+fn table_size<'a>(code: &Code<'_, 'a>, call: &'a ExprCall, scope: &Scope<'a>) -> Option<(i64, String, &'a Expr)> {
     match code.program.value(&call.func, scope) {
         Value::Path { path, call: Some((made, _)) } if path == "torch.nn.Embedding()" => {
-            let size = tree::integer(tree::argument(made, 0, "num_embeddings")?)?;
-            Some((size, format!("an embedding of {size} rows")))
+            let written = tree::argument(made, 0, "num_embeddings")?;
+            let size = tree::integer(written)?;
+            Some((size, format!("an embedding of {size} rows"), written))
         }
         Value::Path { path, .. } if path == "torch.nn.functional.one_hot" => {
-            let size = tree::integer(tree::argument(call, 1, "num_classes")?)?;
-            (size > 0).then(|| (size, format!("{size} classes")))
+            let written = tree::argument(call, 1, "num_classes")?;
+            let size = tree::integer(written)?;
+            (size > 0).then(|| (size, format!("{size} classes"), written))
         }
         _ => None,
     }

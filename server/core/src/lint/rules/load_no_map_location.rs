@@ -2,7 +2,7 @@ use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::Ranged;
 
 use crate::lint::rule::{Rule, Severity};
-use crate::lint::{Finding, Input, edits};
+use crate::lint::{Finding, Input, code::Code, device, edits};
 use crate::python::tree;
 
 use super::is_test;
@@ -15,7 +15,7 @@ pub const RULE: Rule = Rule {
           with several processes all of them load onto GPU 0, which then runs out of memory.",
     example: "model.load_state_dict(torch.load(\"best.pt\"))",
     fix: "Pass `map_location=\"cpu\"`: load_state_dict copies to where the parameters are.",
-    quiet: "In tests, for bytes in memory, for the state of schedulers, scalers and samplers, and where the loaded object is not given to \
+    quiet: "In tests, for bytes in memory, for what the file itself saved from the CPU, for the state of schedulers, scalers and samplers, and where the loaded object is not given to \
             load_state_dict in the same function: it may be data that never was on a GPU.",
     check,
 };
@@ -33,7 +33,7 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
             && !call.arguments.args.is_empty()
             && !call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none())
             && code.path(&call.func, site).as_deref() == Some("torch.load");
-        if !loads || is_in_memory(call) || !becomes_state(code, call, site) {
+        if !loads || is_in_memory(call) || !becomes_state(code, call, site) || was_saved_from_cpu(code, call) {
             continue;
         }
         let edit = vec![edits::add_argument(code, call, "map_location=\"cpu\"")];
@@ -48,6 +48,17 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
 fn is_in_memory(call: &ExprCall) -> bool {
     let first = call.arguments.args.first().and_then(tree::last_name).unwrap_or("").to_ascii_lowercase();
     ["bytes", "buffer", "stream"].iter().any(|word| first.contains(word))
+}
+
+/// Was it saved by this very file, which had not used a GPU by then?
+fn was_saved_from_cpu(code: &Code<'_, '_>, load: &ExprCall) -> bool {
+    let Some(path) = load.arguments.args.first().map(|path| code.source(path)) else { return false };
+    let before = || code.calls.iter().filter(|(_, call)| call.start() < load.start());
+    let saved = before().any(|(index, call)| {
+        tree::argument(call, 1, "f").is_some_and(|file| code.source(file) == path)
+            && code.path(&call.func, &code.sites[*index]).as_deref() == Some("torch.save")
+    });
+    saved && before().all(|(index, call)| device::of_call(code, call, code.scope(&code.sites[*index])).is_none())
 }
 
 /// What has a state without tensors on a device.

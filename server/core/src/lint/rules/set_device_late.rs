@@ -35,10 +35,9 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
         let block = scope.function().map_or(code.module.body(), |def| &def.body);
         let current = |device| device == Device::Current;
         let Some(first) = device::first_use_before(code, block, site.stmt.start(), scope, &current) else { continue };
-        let line = input.lines.line_of(first.start().to_usize());
-        let message = format!(
-            "line {line} has already put something on device 0: set the device before the first use of the GPU"
-        );
+        let line = input.line_at(first.start().to_usize());
+        let message =
+            format!("{line} has already put something on device 0: set the device before the first use of the GPU");
         let alone = site.stmt.as_expr_stmt().is_some_and(|only| only.value.range() == call.range());
         let known = call.arguments.args.first().is_some_and(|argument| is_known_at(code, argument, site, first));
         let edit = (alone && known).then(|| edits::move_before(code, site.stmt, site.block, first)).flatten();

@@ -1,6 +1,6 @@
 //! `ENV NAME=value ...` and `ENV NAME value` of a Dockerfile (docs.docker.com, "Dockerfile reference").
 
-use super::{Setting, Variable, is_computed, is_name, lines_of, unquoted, whole_line};
+use super::{Setting, Variable, is_computed, is_name, lines_of, shell, unquoted, whole_line};
 
 pub fn variables(text: &str) -> Vec<Variable> {
     let mut found = Vec::new();
@@ -19,6 +19,9 @@ pub fn variables(text: &str) -> Vec<Variable> {
         if comment {
             continue;
         }
+        if words_at.is_none() {
+            of_commands(trimmed, start + line.len() - trimmed.len(), &mut found);
+        }
         if let Some(at) = words_at {
             let body = text[at..start + line.len()].trim_end().trim_end_matches('\\');
             let alone = !in_env && !goes_on;
@@ -27,6 +30,17 @@ pub fn variables(text: &str) -> Vec<Variable> {
         in_env = words_at.is_some() && goes_on;
     }
     found
+}
+
+/// `RUN NAME=value command` and what follows it; such a variable is gone with its command.
+fn of_commands(line: &str, at: usize, found: &mut Vec<Variable>) {
+    let runs = line.get(..4).filter(|word| word.eq_ignore_ascii_case("run ")).map_or(0, str::len);
+    let body = line[runs..].trim_end().trim_end_matches('\\');
+    for (offset, command) in shell::commands(body) {
+        let of_command = shell::variables(command).into_iter();
+        let moved = of_command.map(|variable| variable.moved(at + runs + offset));
+        found.extend(moved.map(|variable| Variable { setting: Setting::OneCommand, ..variable }));
+    }
 }
 
 fn pairs(text: &str, body: &str, at: usize, alone: bool, found: &mut Vec<Variable>) {

@@ -37,15 +37,52 @@ pub fn variables(text: &str) -> Vec<Variable> {
         }
         let at = start + line.len() - trimmed.len();
         let indented = trimmed.len() != line.len();
-        if let Some(rest) = trimmed.strip_prefix("export ") {
-            exported(text, rest, at + "export ".len(), indented, &mut found);
+        let export = ["export ", "declare -x ", "typeset -x "].iter().find_map(|word| trimmed.strip_prefix(word));
+        if let Some(rest) = export {
+            exported(text, rest, at + trimmed.len() - rest.len(), indented, &mut found);
         } else if let Some(rest) = trimmed.strip_prefix("set ") {
             fish(text, rest, start, at, &mut found);
+        } else if !indented && is_exported_later(text, trimmed) {
+            exported(text, trimmed, at, false, &mut found);
         } else {
-            before_command(trimmed, at, &mut found);
+            for (offset, command) in commands(trimmed) {
+                before_command(command, at + offset, &mut found);
+            }
         }
     }
     found
+}
+
+/// `NAME=value` alone, with an `export NAME` somewhere.
+fn is_exported_later(text: &str, line: &str) -> bool {
+    let name = line.split_once('=').map(|(name, _)| name).filter(|name| is_name(name));
+    name.is_some_and(|name| {
+        !line.contains(' ') && text.lines().any(|line| line.trim().strip_prefix("export ").map(str::trim) == Some(name))
+    })
+}
+
+/// The commands of a line, each with its offset: between `&&`, `||`, `;` and `|` outside of quotes.
+pub fn commands(line: &str) -> Vec<(usize, &str)> {
+    let mut quote: Option<char> = None;
+    let mut starts = vec![0];
+    let mut ends = Vec::new();
+    for (at, character) in line.char_indices() {
+        match (quote, character) {
+            (Some(open), close) if open == close => quote = None,
+            (None, '"' | '\'') => quote = Some(character),
+            (None, '&' | '|' | ';') => {
+                ends.push(at);
+                starts.push(at + 1);
+            }
+            _ => {}
+        }
+    }
+    ends.push(line.len());
+    let command = |(start, end): (usize, usize)| {
+        let command = &line[start..end];
+        (start + command.len() - command.trim_start().len(), command.trim_start())
+    };
+    starts.into_iter().zip(ends).map(command).filter(|(_, command)| !command.is_empty()).collect()
 }
 
 fn exported(text: &str, rest: &str, at: usize, indented: bool, found: &mut Vec<Variable>) {

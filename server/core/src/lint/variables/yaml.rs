@@ -1,9 +1,9 @@
 //! Environment blocks of compose files and CI jobs: `NAME: value` under `environment`, `env`, `variables`, or
 //! `- NAME=value` in a list of them.
 //!
-//! A light reading by indentation: no anchors, no flow style. What it does not see, it is quiet about.
+//! A light reading by indentation: no anchors, and flow style on one line only. What it does not see, it is quiet about.
 
-use super::{Setting, Variable, is_computed, is_name, lines_of, unquoted, whole_line};
+use super::{Setting, Variable, is_computed, is_name, lines_of, shell, unquoted, whole_line};
 
 const BLOCKS: &[&str] = &["environment", "env", "variables", "env_vars", "args"];
 
@@ -25,6 +25,13 @@ pub fn variables(text: &str) -> Vec<Variable> {
         let key = body.strip_prefix("- ").unwrap_or(body);
         if let Some((name, rest)) = key.split_once(':')
             && BLOCKS.contains(&name.trim())
+            && let Some(inside) = flow(rest)
+        {
+            of_flow(inside, start + line.len() - rest.len() + (rest.len() - rest.trim_start().len()) + 1, &mut found);
+            continue;
+        }
+        if let Some((name, rest)) = key.split_once(':')
+            && BLOCKS.contains(&name.trim())
             && rest.split('#').next().unwrap_or("").trim().is_empty()
         {
             block = Some((indentation + body.len() - key.len(), None));
@@ -38,6 +45,51 @@ pub fn variables(text: &str) -> Vec<Variable> {
         if let Some(variable) = entry(body, at) {
             found.push(Variable { removal: Some(whole_line(text, start)), ..variable });
         }
+    }
+    found
+}
+
+/// What stands between the brackets of `{NAME: value}` or `["NAME=value"]`.
+fn flow(rest: &str) -> Option<&str> {
+    let rest = rest.trim();
+    let end = if rest.starts_with('{') { '}' } else { ']' };
+    rest.strip_prefix(['{', '['])?.strip_suffix(end)
+}
+
+fn of_flow(inside: &str, at: usize, found: &mut Vec<Variable>) {
+    let mut offset = 0;
+    for item in inside.split(',') {
+        let body = item.trim_start();
+        let start = at + offset + item.len() - body.len();
+        let (unquoted, quote) = unquoted(body.trim_end());
+        let variable = if quote > 0 || !body.contains(':') {
+            entry(&format!("- {unquoted}"), 0).map(|variable| variable.moved(start + quote).back("- ".len()))
+        } else {
+            entry(body.trim_end(), start)
+        };
+        found.extend(variable);
+        offset += item.len() + 1;
+    }
+}
+
+/// What the scripts of a CI file set: the lines of `run` and `script`, and what is written into GITHUB_ENV.
+pub fn scripts(text: &str) -> Vec<Variable> {
+    let mut found = Vec::new();
+    for (start, line) in lines_of(text) {
+        let item = line.trim_start();
+        let item = item.strip_prefix("- ").unwrap_or(item).trim_start();
+        let command = ["run:", "script:"].iter().find_map(|key| item.strip_prefix(key)).unwrap_or(item).trim_start();
+        let at = start + line.len() - command.len();
+        let of_job = command.contains("GITHUB_ENV").then(|| command.strip_prefix("echo ")).flatten();
+        if let Some(written) = of_job {
+            let written = written.split(">>").next().unwrap_or(written).trim();
+            let (assignment, quote) = unquoted(written);
+            let at = at + "echo ".len() + quote;
+            let lasting = shell::dotenv(assignment).into_iter().map(|variable| variable.moved(at));
+            found.extend(lasting);
+            continue;
+        }
+        found.extend(shell::variables(command).into_iter().map(|variable| variable.moved(at)));
     }
     found
 }
