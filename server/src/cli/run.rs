@@ -10,13 +10,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use cublame_core::catalog::Texts;
-use cublame_core::config::launchers::not_carried;
-use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block, prefix};
+use cublame_core::config::launchers::{is_torchrun, not_carried};
+use cublame_core::mode::{EnvBlock, Half, Machine, Mode, Os, Variable, env_block, prefix};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
 use crate::os::{processes, signals};
 use crate::render::terminal;
-use crate::session::folder::RunFolder;
+use crate::session::folder::{ELASTIC, RunFolder};
 use crate::session::journals::Journals;
 use crate::session::mode::{Wishes, resolve_mode};
 use crate::session::place::Surroundings;
@@ -63,7 +63,10 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     };
     let traced = matches!(mode, Mode::Trace | Mode::Core);
     let journals = if traced { prepare_journals(mode, folder.as_ref(), &mut notes) } else { None };
-    let env = environment(mode, folder.as_ref(), journals.as_ref().map(Journals::value), &mut notes);
+    let mut env = environment(mode, folder.as_ref(), journals.as_ref().map(Journals::value), &mut notes);
+    if let Some(folder) = &folder {
+        env.variables.extend(error_file_of_torchrun(&arguments.command, folder));
+    }
     notes.extend(lost_on_the_way(&arguments.command, &env));
     notes.iter().for_each(|note| say(note));
 
@@ -180,6 +183,15 @@ pub(super) fn environment(
     let left_out = block.left_out.iter().filter(|left| left.name != "LD_PRELOAD" || has_tracer);
     notes.extend(left_out.map(|left| format!("{} is not set: {}.", left.name, left.why)));
     block
+}
+
+/// Where torchrun is to write what it knows of the worker that failed first; the user's own choice stays.
+fn error_file_of_torchrun(argv: &[OsString], folder: &RunFolder) -> Option<Variable> {
+    const NAME: &str = "TORCHELASTIC_ERROR_FILE";
+    let argv: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let wanted = is_torchrun(&argv) && std::env::var_os(NAME).is_none();
+    let value = folder.path().join(ELASTIC).to_str().map(str::to_owned).filter(|_| wanted)?;
+    Some(Variable { name: NAME, value, half: Half::Launch, why: "torchrun writes there which worker failed first." })
 }
 
 /// What to say of a launcher that does not hand the variables on to the program.

@@ -25,6 +25,7 @@ ESCAPES = dict((code, "\\u%04x" % code) for code in list(range(32)) + [34, 92])
 
 RANK = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 LOCAL_RANK = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+WORLD = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 RESTART = ("TORCHELASTIC_RESTART_COUNT",)
 
 
@@ -364,6 +365,8 @@ def begin():
             "executable": sys.executable or "",
             "rank": number_of(RANK),
             "local_rank": number_of(LOCAL_RANK),
+            "world_size": number_of(WORLD),
+            "host": os.uname().nodename if hasattr(os, "uname") else None,
             "restart": number_of(RESTART),
             "launch_blocking": _launch_blocking,
         },

@@ -168,7 +168,10 @@ impl RunFolder {
         unread.extend(unread_traces);
         let (crashes, unread_crashes) = events::read_crashes(&self.path);
         unread.extend(unread_crashes);
-        Evidence { traced, log, processes, crashes, run, exit: report.map(|report| report.exit), blocking, unread }
+        let elastic = files::read_beneath(&self.path, &[ELASTIC], LARGEST_FILE).ok();
+        let elastic = elastic.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let exit = report.map(|report| report.exit);
+        Evidence { traced, log, processes, crashes, elastic, run, exit, blocking, unread }
     }
 
     /// Does its supervisor still watch it? Checked by number and start time, so that a later process is not taken for it.
@@ -311,6 +314,8 @@ pub(super) const LEAVING: &str = ".leaving-";
 pub const EVENTS: &str = "events";
 const RUN: &str = "run.json";
 const REPORT: &str = "report.json";
+/// Where torchrun writes what it knows of the worker that failed first.
+pub const ELASTIC: &str = "elastic.json";
 const LOG: &str = "log.jsonl";
 const DISMISSED: &str = "dismissed";
 const PINNED: &str = "pinned";

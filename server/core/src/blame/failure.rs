@@ -25,6 +25,8 @@ pub struct Failure {
     pub line: Option<usize>,
     /// The thread that raised it, None for the main one as far as is known.
     pub thread: Option<String>,
+    /// When it was raised, in Unix seconds, where the hook told.
+    pub time: Option<f64>,
     /// TORCHELASTIC_RESTART_COUNT of its process.
     pub restart: u32,
     pub told: Told,
@@ -164,7 +166,14 @@ pub fn failures(evidence: &Evidence, findings: &Findings) -> Vec<Failure> {
         }
     }
     failures.extend(evidence.crashes.iter().flat_map(|crash| of_crash(crash, &evidence.processes)));
+    if let Some(failure) = evidence.elastic.as_deref().and_then(of_elastic)
+        && !failures.iter().any(|known| same_exception(known, &failure))
+    {
+        let account = failures.iter().find(|failure| failure.told == Told::Launcher && failure.rank.is_some());
+        failures.push(Failure { rank: account.and_then(|account| account.rank), ..failure });
+    }
     failures.sort_by_key(|failure| failure.restart);
+    order_by_time(&mut failures);
     // A dump ends the process before any exception, and a program may swallow an error: then only the driver tells.
     if failures.iter().all(|failure| failure.weight() > 0) {
         failures.extend(evidence.traced.iter().filter_map(of_traced));
@@ -223,6 +232,7 @@ fn of_links(links: Vec<Link>, told: Told) -> Failure {
         line: None,
         rank: None,
         thread: None,
+        time: None,
         restart: 0,
         told,
         survived: false,
@@ -265,6 +275,28 @@ fn of_crash(crash: &Crash, processes: &[ProcessEvents]) -> Vec<Failure> {
             _ => None,
         });
     stacks.collect()
+}
+
+/// Those whose moment is known, in the places that they have among the others. Ranks write into one stream in any order.
+fn order_by_time(failures: &mut [Failure]) {
+    let timed = |failure: &Failure| failure.time.is_some();
+    let mut ordered: Vec<Failure> = failures.iter().filter(|failure| timed(failure)).cloned().collect();
+    ordered.sort_by(|a, b| {
+        a.restart.cmp(&b.restart).then(a.time.unwrap_or_default().total_cmp(&b.time.unwrap_or_default()))
+    });
+    for (place, failure) in failures.iter_mut().filter(|failure| timed(failure)).zip(ordered) {
+        *place = failure;
+    }
+}
+
+/// The exception in torch elastic's error file, with its traceback as text (torch/distributed/elastic/multiprocessing/errors).
+fn of_elastic(text: &str) -> Option<Failure> {
+    let file: serde_json::Value = serde_json::from_str(text).ok()?;
+    let stack = file.pointer("/message/extraInfo/py_callstack")?.as_str()?;
+    parse::parse(&Log::from_text(stack)).found.iter().rev().find_map(|finding| match &finding.what {
+        What::Exception(chain) => Some(of_chain(chain)),
+        _ => None,
+    })
 }
 
 fn of_summary(summary: &Summary) -> Option<Failure> {
@@ -351,6 +383,7 @@ fn of_process(process: &ProcessEvents) -> Vec<Failure> {
                 let told = if exception.hook == "unraisable" { Told::Finalizer } else { Told::Exception };
                 let mut failure = of_links(carried(links.collect()), told);
                 failure.hook = true;
+                failure.time = Some(event.time);
                 failure.thread = Some(exception.thread.clone()).filter(|_| !exception.main_thread);
                 failure.rank = exception.rank.or(start.rank);
                 failure.restart = start.restart.unwrap_or(0);

@@ -321,4 +321,27 @@ fn say_the_rest(
     if evidence.run.is_some() && evidence.processes.is_empty() {
         judgement.missing.push(("missing-hook", vec![]));
     }
+    let silent = evidence.silent_ranks();
+    if !silent.is_empty() {
+        judgement.missing.push(("missing-ranks", vec![("ranks", ranges(&silent))]));
+    }
+}
+
+/// `0, 2-5, 9`, at most eight of them.
+fn ranges(numbers: &[u32]) -> String {
+    const MOST: usize = 8;
+    let mut parts: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => parts.push((number, number)),
+        }
+    }
+    let more = if parts.len() > MOST { ", ..." } else { "" };
+    let words = parts.iter().take(MOST).map(
+        |(first, last)| {
+            if first == last { first.to_string() } else { format!("{first}-{last}") }
+        },
+    );
+    words.collect::<Vec<_>>().join(", ") + more
 }
