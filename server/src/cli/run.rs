@@ -21,6 +21,7 @@ use crate::session::journals::Journals;
 use crate::session::mode::{Wishes, resolve_mode};
 use crate::session::place::Surroundings;
 use crate::session::supervise::{Job, NotStarted, Ran, supervise};
+use crate::session::task::Task;
 use crate::session::traced::CORES;
 use crate::session::verdict::{Concluded, conclude, write_copy};
 use crate::session::{facts, index, journals, retention};
@@ -61,6 +62,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             None
         }
     };
+    let task = Task::of(|name| std::env::var(name).ok());
+    let (run, folder) = shared_with_the_job(folder, task.as_ref(), &mut notes);
     let traced = matches!(mode, Mode::Trace | Mode::Core);
     let journals = if traced { prepare_journals(mode, folder.as_ref(), &mut notes) } else { None };
     let mut env = environment(mode, folder.as_ref(), journals.as_ref().map(Journals::value), &mut notes);
@@ -70,20 +73,20 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     notes.extend(lost_on_the_way(&arguments.command, &env));
     notes.iter().for_each(|note| say(note));
 
-    let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, folder.as_ref());
+    let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, run.as_ref());
     let (mut unwritten, mut clearing) = (Vec::new(), None);
     let argv = with_prefix(mode, &arguments.command);
     let job = Job { argv: &argv, env: &env, run: folder.as_ref().map(RunFolder::path) };
     let outcome = supervise(&job, |child| {
         facts.child = Some(child);
-        unwritten = record_start(folder.as_ref(), &surroundings, &facts);
-        clearing = folder.as_ref().and_then(clear_old_runs);
+        unwritten = record_start(run.as_ref(), &surroundings, &facts);
+        clearing = run.as_ref().and_then(clear_old_runs);
     });
     let ran = match outcome {
         Ok(ran) => ran,
         Err(NotStarted { code, error }) => {
             // An empty run explains nothing; where it cannot be deleted, retention tries again.
-            folder.map(RunFolder::delete);
+            folder.filter(|folder| folder.job().is_none()).map(RunFolder::delete);
             say(&error.to_string());
             return ExitCode::from(code);
         }
@@ -100,7 +103,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         concluded.report.partial.push(format!("{} could not be written: {failure}.", file.display()));
     }
     if !arguments.quiet {
-        tell(&concluded);
+        tell(&concluded, task.as_ref(), exit);
     }
     // Where old runs are still being deleted nobody waits: the next run goes on with it.
     if let Some(Ok(failures)) = clearing.filter(JoinHandle::is_finished).map(JoinHandle::join) {
@@ -113,6 +116,26 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn exit_code(exit: Exit) -> u8 {
     let code = exit.code.or_else(|| exit.signal.map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(OWN_FAILURE)
+}
+
+/// The run, and this runner's part of it: the same but for a task of a job, whose runners share one run. There only the
+/// task that announced the run writes `run.json`: the others have none to write to.
+fn shared_with_the_job(
+    created: Option<RunFolder>,
+    task: Option<&Task>,
+    notes: &mut Vec<String>,
+) -> (Option<RunFolder>, Option<RunFolder>) {
+    let (Some(created), Some(task)) = (created.clone(), task) else { return (created.clone(), created) };
+    let alone = created.clone();
+    let joined = task.join(created).and_then(|(run, first)| Ok((first.then(|| run.clone()), run.of_task(task.rank)?)));
+    match joined {
+        Ok((run, own)) => (run, Some(own)),
+        Err(failure) => {
+            notes
+                .push(format!("each task of this job has a report of its own, since they cannot share one: {failure}"));
+            (Some(alone.clone()), Some(alone))
+        }
+    }
 }
 
 /// The command behind the mode's own, which is looked for where NVIDIA's installers put it as well as on PATH.
@@ -245,10 +268,16 @@ fn clear_old_runs(folder: &RunFolder) -> Option<JoinHandle<Vec<String>>> {
 }
 
 /// The verdicts at a failure, and what the report lacks. A success of which everything was kept says nothing.
-fn tell(concluded: &Concluded) {
+fn tell(concluded: &Concluded, task: Option<&Task>, exit: Exit) {
     let Concluded { report, judged } = concluded;
     let failed = !report.exit.success() || judged.verdicts.iter().any(|verdict| verdict.fatal);
-    if failed && !judged.verdicts.is_empty() {
+    let root = judged.verdicts.first().and_then(|verdict| verdict.rank);
+    if let Some((task, root)) = task.zip(root).filter(|(task, root)| task.rank != *root) {
+        // The task of that rank says the rest.
+        if !exit.success() {
+            say(&format!("rank {root} failed first; rank {} only followed.", task.rank));
+        }
+    } else if failed && !judged.verdicts.is_empty() {
         let text = terminal::render(&judged.verdicts, &judged.sources, terminal::Style::of_stderr());
         write_to_stderr(&text);
     }

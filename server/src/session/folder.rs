@@ -157,8 +157,63 @@ impl RunFolder {
         self.write_aside(LOG, &stored_log::render(log)?)
     }
 
-    /// All that the folder says of the failure. What is absent is empty, what is damaged is a sentence in `unread`.
+    /// The folder of one task of the job that the run is of.
+    pub fn of_task(&self, rank: u32) -> io::Result<Self> {
+        let path = self.path.join(TASKS).join(rank.to_string());
+        for folder in [path.parent().unwrap_or(&path), &path, &path.join(EVENTS)] {
+            match DirBuilder::new().mode(0o700).create(folder) {
+                Err(failure) if failure.kind() != io::ErrorKind::AlreadyExists => return Err(failure),
+                _ => {}
+            }
+        }
+        Ok(Self { path })
+    }
+
+    /// The run that this is a task's folder of.
+    pub fn job(&self) -> Option<Self> {
+        let tasks = self.path.parent().filter(|folder| folder.file_name().is_some_and(|name| name == TASKS))?;
+        Some(Self { path: tasks.parent()?.to_owned() })
+    }
+
+    /// Its tasks, by their ranks.
+    fn tasks(&self) -> Vec<(u32, Self)> {
+        let names = files::names_beneath(&self.path, &[TASKS]).unwrap_or_default();
+        let ranks = names.into_iter().filter_map(|name| name.to_str()?.parse::<u32>().ok());
+        let mut tasks: Vec<(u32, Self)> =
+            ranks.map(|rank| (rank, Self { path: self.path.join(TASKS).join(rank.to_string()) })).collect();
+        tasks.sort_unstable_by_key(|(rank, _)| *rank);
+        tasks
+    }
+
+    /// Held while a task of the job reads what all have left, and writes the report anew.
+    pub fn lock(&self) -> io::Result<fs::File> {
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(self.path.join(LOCK))?;
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)?;
+        Ok(file)
+    }
+
+    /// All that the folder says of the failure, its tasks included. What is absent is empty, what is damaged is a sentence
+    /// in `unread`.
     pub fn evidence(&self) -> Evidence {
+        let mut all = self.own_evidence();
+        for (rank, task) in self.tasks() {
+            let Evidence { traced, log, processes, crashes, elastic, unread, .. } = task.own_evidence();
+            all.traced.extend(traced);
+            all.processes.extend(processes);
+            all.crashes.extend(crashes);
+            all.elastic = all.elastic.or(elastic);
+            all.unread.extend(unread.into_iter().map(|sentence| format!("Rank {rank}: {sentence}")));
+            if let Some(log) = log {
+                all.log.get_or_insert_default().append_of_rank(rank, log);
+            }
+        }
+        let first = |process: &ProcessEvents| process.events.first().map_or(f64::INFINITY, |event| event.time);
+        all.processes.sort_by(|a, b| first(a).total_cmp(&first(b)));
+        all
+    }
+
+    fn own_evidence(&self) -> Evidence {
         let (processes, mut unread) = self.events();
         let run = self.run().or_complain(&mut unread);
         let log = self.log().or_complain(&mut unread);
@@ -316,6 +371,8 @@ const RUN: &str = "run.json";
 const REPORT: &str = "report.json";
 /// Where torchrun writes what it knows of the worker that failed first.
 pub const ELASTIC: &str = "elastic.json";
+const TASKS: &str = "tasks";
+const LOCK: &str = ".lock";
 const LOG: &str = "log.jsonl";
 const DISMISSED: &str = "dismissed";
 const PINNED: &str = "pinned";

@@ -3,6 +3,7 @@
 pub mod place;
 
 pub mod folder;
+pub mod task;
 
 pub mod events;
 pub mod stored_log;

@@ -166,11 +166,13 @@ pub fn failures(evidence: &Evidence, findings: &Findings) -> Vec<Failure> {
         }
     }
     failures.extend(evidence.crashes.iter().flat_map(|crash| of_crash(crash, &evidence.processes)));
-    if let Some(failure) = evidence.elastic.as_deref().and_then(of_elastic)
-        && !failures.iter().any(|known| same_exception(known, &failure))
-    {
+    if let Some(failure) = evidence.elastic.as_deref().and_then(of_elastic) {
         let account = failures.iter().find(|failure| failure.told == Told::Launcher && failure.rank.is_some());
-        failures.push(Failure { rank: account.and_then(|account| account.rank), ..failure });
+        let rank = account.and_then(|account| account.rank);
+        match failures.iter_mut().find(|known| same_exception(known, &failure)) {
+            Some(known) => known.rank = known.rank.or(rank),
+            None => failures.push(Failure { rank, ..failure }),
+        }
     }
     failures.sort_by_key(|failure| failure.restart);
     order_by_time(&mut failures);
