@@ -6,6 +6,7 @@ use cublame_journal::Journal;
 
 use crate::event::{Cell, Event, What};
 use crate::gpu_core::GpuCore;
+use crate::hang::Hang;
 use crate::run::{Exit, Run};
 
 /// What `blame` reads. Every field may be empty: a verdict says what was missing.
@@ -24,6 +25,8 @@ pub struct Evidence {
     pub blocking: bool,
     /// What torchrun wrote of the worker that failed first, as it is (TORCHELASTIC_ERROR_FILE).
     pub elastic: Option<String>,
+    /// The run was silent, and its processes were asked where they stand.
+    pub hang: Option<Hang>,
     /// What the tracer saw, one entry a process that used the GPU.
     pub traced: Vec<TracedProcess>,
     /// What could not be read, as whole sentences, such as "2 damaged lines in events/12.jsonl were left out".

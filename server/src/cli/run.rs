@@ -6,11 +6,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread::{self, JoinHandle};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use cublame_core::Evidence;
 use cublame_core::catalog::Texts;
 use cublame_core::config::launchers::{is_torchrun, not_carried};
+use cublame_core::hang::Hang;
 use cublame_core::mode::{EnvBlock, Half, Machine, Mode, Os, Variable, env_block, prefix};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
@@ -25,6 +27,7 @@ use crate::session::task::Task;
 use crate::session::traced::CORES;
 use crate::session::verdict::{Concluded, conclude, write_copy};
 use crate::session::{facts, index, journals, retention};
+use crate::sources::judge;
 use crate::{hook, tracer};
 
 #[derive(Debug, Args)]
@@ -38,6 +41,9 @@ pub struct Arguments {
     /// Say nothing about the failure: who started the run reads the report
     #[arg(long, hide = true)]
     quiet: bool,
+    /// Ask each Python process where it stands when the run has said nothing for so long; the run goes on
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    hang_after: Option<u32>,
     /// The program and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
@@ -76,7 +82,14 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, run.as_ref());
     let (mut unwritten, mut clearing) = (Vec::new(), None);
     let argv = with_prefix(mode, &arguments.command);
-    let job = Job { argv: &argv, env: &env, run: folder.as_ref().map(RunFolder::path) };
+    let job = Job {
+        argv: &argv,
+        env: &env,
+        run: folder.as_ref().map(RunFolder::path),
+        hang: arguments
+            .hang_after
+            .map(|after| (Duration::from_secs(after.into()), tell_of_hang as fn(&Path, Option<Hang>))),
+    };
     let outcome = supervise(&job, |child| {
         facts.child = Some(child);
         unwritten = record_start(run.as_ref(), &surroundings, &facts);
@@ -283,6 +296,30 @@ fn tell(concluded: &Concluded, task: Option<&Task>, exit: Exit) {
     }
     if !report.partial.is_empty() {
         say(&format!("the report is partial.\n  {}", report.partial.join("\n  ")));
+    }
+}
+
+/// Written down for editors, and shown: where each process stands, while the run goes on.
+fn tell_of_hang(run: &Path, hang: Option<Hang>) {
+    let Ok(folder) = RunFolder::open(run) else { return };
+    // A folder that was removed meanwhile is no reason to say nothing.
+    let written = folder.write_hang(hang.as_ref());
+    let Some(hang) = hang else { return };
+    let silent = hang.silent;
+    if let Err(failure) = written {
+        say(&format!("hang.json could not be written: {failure}."));
+    }
+    let known = folder.evidence();
+    let evidence = Evidence { hang: Some(hang), run: known.run, processes: known.processes, ..Evidence::default() };
+    let texts = Texts::get(super::language_of_the_environment());
+    let judged = judge(&evidence, &[], None, texts);
+    if judged.verdicts.is_empty() {
+        say(&format!(
+            "the run has said nothing for {silent} seconds, and none of its processes tells where it stands."
+        ));
+    } else {
+        write_to_stderr(&terminal::render(&judged.verdicts, &judged.sources, terminal::Style::of_stderr()));
+        say("the run goes on.");
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use cublame_core::Evidence;
 use cublame_core::evidence::ProcessEvents;
+use cublame_core::hang::Hang;
 use cublame_core::log::Log;
 use cublame_core::run::{self, Report, Run, Watch};
 use serde::de::DeserializeOwned;
@@ -135,6 +136,17 @@ impl RunFolder {
         self.write_json(REPORT, report)
     }
 
+    /// The run is silent; None: it goes on.
+    pub fn write_hang(&self, hang: Option<&Hang>) -> io::Result<()> {
+        match hang {
+            Some(hang) => self.write_json(
+                HANG,
+                &serde_json::json!({ "schema": run::SCHEMA, "silent": hang.silent, "processes": hang.processes }),
+            ),
+            None => fs::remove_file(self.path.join(HANG)),
+        }
+    }
+
     pub fn report_path(&self) -> PathBuf {
         self.path.join(REPORT)
     }
@@ -198,7 +210,12 @@ impl RunFolder {
     pub fn evidence(&self) -> Evidence {
         let mut all = self.own_evidence();
         for (rank, task) in self.tasks() {
-            let Evidence { traced, log, processes, crashes, elastic, unread, .. } = task.own_evidence();
+            let Evidence { traced, log, processes, crashes, elastic, hang, unread, .. } = task.own_evidence();
+            if let Some(hang) = hang {
+                let all = all.hang.get_or_insert_default();
+                all.silent = all.silent.max(hang.silent);
+                all.processes.extend(hang.processes);
+            }
             all.traced.extend(traced);
             all.processes.extend(processes);
             all.crashes.extend(crashes);
@@ -225,8 +242,9 @@ impl RunFolder {
         unread.extend(unread_crashes);
         let elastic = files::read_beneath(&self.path, &[ELASTIC], LARGEST_FILE).ok();
         let elastic = elastic.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let hang = self.read_json(HANG, u32::MAX).or_complain(&mut unread);
         let exit = report.map(|report| report.exit);
-        Evidence { traced, log, processes, crashes, elastic, run, exit, blocking, unread }
+        Evidence { hang, traced, log, processes, crashes, elastic, run, exit, blocking, unread }
     }
 
     /// Does its supervisor still watch it? Checked by number and start time, so that a later process is not taken for it.
@@ -371,6 +389,7 @@ const RUN: &str = "run.json";
 const REPORT: &str = "report.json";
 /// Where torchrun writes what it knows of the worker that failed first.
 pub const ELASTIC: &str = "elastic.json";
+const HANG: &str = "hang.json";
 const TASKS: &str = "tasks";
 const LOCK: &str = ".lock";
 const LOG: &str = "log.jsonl";

@@ -21,6 +21,8 @@ pub mod supervise;
 pub mod recorder;
 pub mod streams;
 
+pub mod hang;
+
 pub mod guardian;
 pub mod helper;
 pub mod relay;

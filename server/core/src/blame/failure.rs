@@ -5,6 +5,7 @@ use crate::catalog::facts;
 use crate::catalog::facts::{Kind, Reporting, UNRECOGNISED};
 use crate::event::{self, What as EventWhat};
 use crate::evidence::{Crash, Evidence, ProcessEvents, TracedProcess};
+use crate::hang::{self, Hang, Standing};
 use crate::log::Log;
 use crate::parse::{self, Chain, Findings, Level, Relation, Summary, What, cuda_error};
 use crate::run::Exit;
@@ -64,6 +65,8 @@ pub enum Told {
     Sanitizer,
     /// Nothing but the exit status.
     Exit,
+    /// Where a process stood when its run was silent.
+    Hang,
 }
 
 impl Default for Failure {
@@ -117,6 +120,8 @@ impl Failure {
             || self.is_interruption()
             || self.is_stack_alone();
         match self {
+            // Who waits has not failed, and what ends a run that hangs only follows.
+            _ if self.told == Told::Hang => 2,
             _ if follows => 3,
             _ if self.survived => 2,
             _ if self.kind.id == UNRECOGNISED && self.error.is_none() => 1,
@@ -179,6 +184,9 @@ pub fn failures(evidence: &Evidence, findings: &Findings) -> Vec<Failure> {
     // A dump ends the process before any exception, and a program may swallow an error: then only the driver tells.
     if failures.iter().all(|failure| failure.weight() > 0) {
         failures.extend(evidence.traced.iter().filter_map(of_traced));
+    }
+    if let Some(hang) = &evidence.hang {
+        failures.extend(of_hang(hang, evidence));
     }
     if failures.iter().all(|failure| failure.weight() == 3)
         && let Some(failure) = evidence.exit.and_then(of_exit)
@@ -358,6 +366,37 @@ fn of_traced(process: &TracedProcess) -> Option<Failure> {
     let link = Link { message: format!("CUDA error: {}", error.text), ..Link::default() };
     let named = Some(error.named(&error.name));
     Some(Failure { kind, error: named, ..of_links(vec![link], Told::Driver) })
+}
+
+/// Where each rank stood, the one that the others wait for first. Without ranks the processes that stand in the user's code.
+fn of_hang(hang: &Hang, evidence: &Evidence) -> Vec<Failure> {
+    let process = |pid: u32| evidence.processes.iter().find(|process| process.pid == pid);
+    let rank = |standing: &Standing| process(standing.pid).and_then(ProcessEvents::rank);
+    let any_rank = hang.processes.iter().any(|standing| rank(standing).is_some());
+    let mut standing: Vec<(Option<u32>, Vec<parse::Frame>)> = hang
+        .processes
+        .iter()
+        .filter(|standing| !any_rank || rank(standing).is_some())
+        .map(|standing| (rank(standing), standing.frames()))
+        .filter(|(_, frames)| !frames.is_empty())
+        .collect();
+    standing.sort_by_key(|(rank, _)| *rank);
+    let collectives: Vec<Option<String>> =
+        standing.iter().map(|(_, frames)| hang::collective(frames).map(str::to_owned)).collect();
+    if let Some(odd) = hang::odd_one_out(&collectives) {
+        standing[..=odd].rotate_right(1);
+    }
+    let blocking = evidence.run.as_ref().is_some_and(|run| run.blocking);
+    let kind = match () {
+        () if collectives.iter().any(Option::is_some) => "nccl-timeout",
+        () if blocking => "blocking-hang",
+        () => "hang",
+    };
+    let failure = |(rank, frames): (Option<u32>, Vec<parse::Frame>)| {
+        let link = Link { spots: frames.iter().map(Spot::of_text).collect(), ..Link::default() };
+        Failure { kind: facts().kind(kind), rank, ..of_links(vec![link], Told::Hang) }
+    };
+    standing.into_iter().map(failure).collect()
 }
 
 fn of_process(process: &ProcessEvents) -> Vec<Failure> {
