@@ -14,7 +14,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 passed=0 failed=0
 skipped=()
-stages=(packages format clippy rust fuzz python clients torch notebooks debuggers vscode pycharm)
+stages=(packages format clippy rust fuzz python clients torch ranks notebooks debuggers vscode pycharm)
 
 main() {
   local wanted=("${@:-${stages[@]}}")
@@ -112,6 +112,11 @@ stage_clients() {
 # torch from PyPI fails for real on a machine without a driver.
 stage_torch() {
   with_binary "torch on the CPU" bash tests/torch/run.sh
+}
+
+# Real torchrun, mpirun and Slurm, on this machine alone.
+stage_ranks() {
+  with_binary "ranks" bash tests/ranks/run.sh
 }
 
 # Real Jupyter kernels.

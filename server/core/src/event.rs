@@ -44,6 +44,12 @@ pub struct Start {
     pub rank: Option<u32>,
     #[serde(default)]
     pub local_rank: Option<u32>,
+    /// How many ranks there are: WORLD_SIZE, SLURM_STEP_NUM_TASKS, OMPI_COMM_WORLD_SIZE or PMI_SIZE.
+    #[serde(default)]
+    pub world_size: Option<u32>,
+    /// The machine.
+    #[serde(default)]
+    pub host: Option<String>,
     /// TORCHELASTIC_RESTART_COUNT.
     #[serde(default)]
     pub restart: Option<u32>,

@@ -1,9 +1,12 @@
 //! Everything that was observed of a failure, whatever it came from. A new source is one field here and one parser.
 
+use std::collections::BTreeSet;
+
 use cublame_journal::Journal;
 
 use crate::event::{Cell, Event, What};
 use crate::gpu_core::GpuCore;
+use crate::hang::Hang;
 use crate::run::{Exit, Run};
 
 /// What `blame` reads. Every field may be empty: a verdict says what was missing.
@@ -20,11 +23,18 @@ pub struct Evidence {
     pub exit: Option<Exit>,
     /// The log is of a run with CUDA_LAUNCH_BLOCKING=1 in force: said by the user, or put there by the runner itself.
     pub blocking: bool,
+    /// What torchrun wrote of the worker that failed first, as it is (TORCHELASTIC_ERROR_FILE).
+    pub elastic: Option<String>,
+    /// The run was silent, and its processes were asked where they stand.
+    pub hang: Option<Hang>,
     /// What the tracer saw, one entry a process that used the GPU.
     pub traced: Vec<TracedProcess>,
     /// What could not be read, as whole sentences, such as "2 damaged lines in events/12.jsonl were left out".
     pub unread: Vec<String>,
 }
+
+/// A larger number is damage.
+const LARGEST_WORLD: u32 = 1 << 20;
 
 /// The launches of one process, and the core dumps of its GPUs.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,6 +62,17 @@ impl Evidence {
     /// The cells of notebooks that ran, or that exceptions came through.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
         self.processes.iter().flat_map(ProcessEvents::cells).map(|(_, cell)| cell)
+    }
+
+    /// The ranks that should have written events and did not; none where it is not known how many there are.
+    pub fn silent_ranks(&self) -> Vec<u32> {
+        let starts = self.processes.iter().flat_map(|process| &process.events).filter_map(|event| match &event.what {
+            What::Start(start) => start.world_size,
+            What::Exception(_) | What::Cell(_) | What::Exit(_) => None,
+        });
+        let told: BTreeSet<u32> = self.processes.iter().filter_map(ProcessEvents::rank).collect();
+        let world = starts.max().unwrap_or(0).min(LARGEST_WORLD);
+        if told.is_empty() { Vec::new() } else { (0..world).filter(|rank| !told.contains(rank)).collect() }
     }
 
     /// The cell whose code goes by this name; of one that ran more than once the last time.

@@ -40,6 +40,14 @@ pub enum Stream {
 }
 
 impl Log {
+    /// Puts the log of one rank behind, each line marked as torch marks it.
+    pub fn append_of_rank(&mut self, rank: u32, log: Log) {
+        self.total_lines += log.total_lines;
+        self.total_bytes += log.total_bytes;
+        self.lines
+            .extend(log.lines.into_iter().map(|line| Line { text: format!("[rank{rank}]: {}", line.text), ..line }));
+    }
+
     /// A log whose origin is unknown, condensed.
     pub fn from_text(text: &str) -> Self {
         let mut condenser = Condenser::new();

@@ -6,24 +6,28 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread::{self, JoinHandle};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use cublame_core::Evidence;
 use cublame_core::catalog::Texts;
-use cublame_core::config::launchers::not_carried;
-use cublame_core::mode::{EnvBlock, Machine, Mode, Os, env_block, prefix};
+use cublame_core::config::launchers::{is_torchrun, not_carried};
+use cublame_core::hang::Hang;
+use cublame_core::mode::{EnvBlock, Half, Machine, Mode, Os, Variable, env_block, prefix};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
 use crate::os::{processes, signals};
 use crate::render::terminal;
-use crate::session::folder::RunFolder;
+use crate::session::folder::{ELASTIC, RunFolder};
 use crate::session::journals::Journals;
 use crate::session::mode::{Wishes, resolve_mode};
 use crate::session::place::Surroundings;
 use crate::session::supervise::{Job, NotStarted, Ran, supervise};
+use crate::session::task::Task;
 use crate::session::traced::CORES;
 use crate::session::verdict::{Concluded, conclude, write_copy};
 use crate::session::{facts, index, journals, retention};
+use crate::sources::judge;
 use crate::{hook, tracer};
 
 #[derive(Debug, Args)]
@@ -37,6 +41,9 @@ pub struct Arguments {
     /// Say nothing about the failure: who started the run reads the report
     #[arg(long, hide = true)]
     quiet: bool,
+    /// Ask each Python process where it stands when the run has said nothing for so long; the run goes on
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    hang_after: Option<u32>,
     /// The program and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
@@ -61,26 +68,38 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             None
         }
     };
+    let task = Task::of(|name| std::env::var(name).ok());
+    let (run, folder) = shared_with_the_job(folder, task.as_ref(), &mut notes);
     let traced = matches!(mode, Mode::Trace | Mode::Core);
     let journals = if traced { prepare_journals(mode, folder.as_ref(), &mut notes) } else { None };
-    let env = environment(mode, folder.as_ref(), journals.as_ref().map(Journals::value), &mut notes);
+    let mut env = environment(mode, folder.as_ref(), journals.as_ref().map(Journals::value), &mut notes);
+    if let Some(folder) = &folder {
+        env.variables.extend(error_file_of_torchrun(&arguments.command, folder));
+    }
     notes.extend(lost_on_the_way(&arguments.command, &env));
     notes.iter().for_each(|note| say(note));
 
-    let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, folder.as_ref());
+    let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, run.as_ref());
     let (mut unwritten, mut clearing) = (Vec::new(), None);
     let argv = with_prefix(mode, &arguments.command);
-    let job = Job { argv: &argv, env: &env, run: folder.as_ref().map(RunFolder::path) };
+    let job = Job {
+        argv: &argv,
+        env: &env,
+        run: folder.as_ref().map(RunFolder::path),
+        hang: arguments
+            .hang_after
+            .map(|after| (Duration::from_secs(after.into()), tell_of_hang as fn(&Path, Option<Hang>))),
+    };
     let outcome = supervise(&job, |child| {
         facts.child = Some(child);
-        unwritten = record_start(folder.as_ref(), &surroundings, &facts);
-        clearing = folder.as_ref().and_then(clear_old_runs);
+        unwritten = record_start(run.as_ref(), &surroundings, &facts);
+        clearing = run.as_ref().and_then(clear_old_runs);
     });
     let ran = match outcome {
         Ok(ran) => ran,
         Err(NotStarted { code, error }) => {
             // An empty run explains nothing; where it cannot be deleted, retention tries again.
-            folder.map(RunFolder::delete);
+            folder.filter(|folder| folder.job().is_none()).map(RunFolder::delete);
             say(&error.to_string());
             return ExitCode::from(code);
         }
@@ -97,7 +116,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         concluded.report.partial.push(format!("{} could not be written: {failure}.", file.display()));
     }
     if !arguments.quiet {
-        tell(&concluded);
+        tell(&concluded, task.as_ref(), exit);
     }
     // Where old runs are still being deleted nobody waits: the next run goes on with it.
     if let Some(Ok(failures)) = clearing.filter(JoinHandle::is_finished).map(JoinHandle::join) {
@@ -110,6 +129,26 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn exit_code(exit: Exit) -> u8 {
     let code = exit.code.or_else(|| exit.signal.map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(OWN_FAILURE)
+}
+
+/// The run, and this runner's part of it: the same but for a task of a job, whose runners share one run. There only the
+/// task that announced the run writes `run.json`: the others have none to write to.
+fn shared_with_the_job(
+    created: Option<RunFolder>,
+    task: Option<&Task>,
+    notes: &mut Vec<String>,
+) -> (Option<RunFolder>, Option<RunFolder>) {
+    let (Some(created), Some(task)) = (created.clone(), task) else { return (created.clone(), created) };
+    let alone = created.clone();
+    let joined = task.join(created).and_then(|(run, first)| Ok((first.then(|| run.clone()), run.of_task(task.rank)?)));
+    match joined {
+        Ok((run, own)) => (run, Some(own)),
+        Err(failure) => {
+            notes
+                .push(format!("each task of this job has a report of its own, since they cannot share one: {failure}"));
+            (Some(alone.clone()), Some(alone))
+        }
+    }
 }
 
 /// The command behind the mode's own, which is looked for where NVIDIA's installers put it as well as on PATH.
@@ -182,6 +221,15 @@ pub(super) fn environment(
     block
 }
 
+/// Where torchrun is to write what it knows of the worker that failed first; the user's own choice stays.
+fn error_file_of_torchrun(argv: &[OsString], folder: &RunFolder) -> Option<Variable> {
+    const NAME: &str = "TORCHELASTIC_ERROR_FILE";
+    let argv: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let wanted = is_torchrun(&argv) && std::env::var_os(NAME).is_none();
+    let value = folder.path().join(ELASTIC).to_str().map(str::to_owned).filter(|_| wanted)?;
+    Some(Variable { name: NAME, value, half: Half::Launch, why: "torchrun writes there which worker failed first." })
+}
+
 /// What to say of a launcher that does not hand the variables on to the program.
 fn lost_on_the_way(argv: &[OsString], env: &EnvBlock) -> Option<String> {
     let argv: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -233,15 +281,45 @@ fn clear_old_runs(folder: &RunFolder) -> Option<JoinHandle<Vec<String>>> {
 }
 
 /// The verdicts at a failure, and what the report lacks. A success of which everything was kept says nothing.
-fn tell(concluded: &Concluded) {
+fn tell(concluded: &Concluded, task: Option<&Task>, exit: Exit) {
     let Concluded { report, judged } = concluded;
     let failed = !report.exit.success() || judged.verdicts.iter().any(|verdict| verdict.fatal);
-    if failed && !judged.verdicts.is_empty() {
+    let root = judged.verdicts.first().and_then(|verdict| verdict.rank);
+    if let Some((task, root)) = task.zip(root).filter(|(task, root)| task.rank != *root) {
+        // The task of that rank says the rest.
+        if !exit.success() {
+            say(&format!("rank {root} failed first; rank {} only followed.", task.rank));
+        }
+    } else if failed && !judged.verdicts.is_empty() {
         let text = terminal::render(&judged.verdicts, &judged.sources, terminal::Style::of_stderr());
         write_to_stderr(&text);
     }
     if !report.partial.is_empty() {
         say(&format!("the report is partial.\n  {}", report.partial.join("\n  ")));
+    }
+}
+
+/// Written down for editors, and shown: where each process stands, while the run goes on.
+fn tell_of_hang(run: &Path, hang: Option<Hang>) {
+    let Ok(folder) = RunFolder::open(run) else { return };
+    // A folder that was removed meanwhile is no reason to say nothing.
+    let written = folder.write_hang(hang.as_ref());
+    let Some(hang) = hang else { return };
+    let silent = hang.silent;
+    if let Err(failure) = written {
+        say(&format!("hang.json could not be written: {failure}."));
+    }
+    let known = folder.evidence();
+    let evidence = Evidence { hang: Some(hang), run: known.run, processes: known.processes, ..Evidence::default() };
+    let texts = Texts::get(super::language_of_the_environment());
+    let judged = judge(&evidence, &[], None, texts);
+    if judged.verdicts.is_empty() {
+        say(&format!(
+            "the run has said nothing for {silent} seconds, and none of its processes tells where it stands."
+        ));
+    } else {
+        write_to_stderr(&terminal::render(&judged.verdicts, &judged.sources, terminal::Style::of_stderr()));
+        say("the run goes on.");
     }
 }
 

@@ -23,8 +23,12 @@ get_ident = sys.modules["_thread"].get_ident
 CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 ESCAPES = dict((code, "\\u%04x" % code) for code in list(range(32)) + [34, 92])
 
+# SIGSTKFLT of Linux: neither the kernel nor anybody else sends it.
+ASK_FOR_STACKS = 16
+
 RANK = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 LOCAL_RANK = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+WORLD = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 RESTART = ("TORCHELASTIC_RESTART_COUNT",)
 
 
@@ -207,15 +211,22 @@ def watch_crashes():
     """The Python stack at a segmentation fault or an abort, in a file beside the events; standard error stays as it was."""
     import faulthandler
 
-    if faulthandler.is_enabled():
-        return
     opened = os.open(events_path(".fault"), CREATE | os.O_EXCL, 0o600)
     try:
         kept = move_out_of_the_way(opened)
     finally:
         os.close(opened)
-    faulthandler.enable(file=kept, all_threads=True)
+    if not faulthandler.is_enabled():
+        faulthandler.enable(file=kept, all_threads=True)
+    if sys.platform == "linux":
+        # Asked for by the supervisor of a run that has fallen silent. A handler that was there before is called as well.
+        faulthandler.register(ASK_FOR_STACKS, file=kept, all_threads=True, chain=has_handler(ASK_FOR_STACKS))
     _fault_files.append((_process.pid, events_path(".fault")))
+
+
+def has_handler(number):
+    """The default action is to end the process: that is not to be chained to."""
+    return callable(sys.modules["_signal"].getsignal(number)) if "_signal" in sys.modules else False
 
 
 def move_out_of_the_way(descriptor):
@@ -364,6 +375,8 @@ def begin():
             "executable": sys.executable or "",
             "rank": number_of(RANK),
             "local_rank": number_of(LOCAL_RANK),
+            "world_size": number_of(WORLD),
+            "host": os.uname().nodename if hasattr(os, "uname") else None,
             "restart": number_of(RESTART),
             "launch_blocking": _launch_blocking,
         },

@@ -12,6 +12,9 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 pub use signal_hook::consts::signal::{SIGCHLD as CHILD_CHANGED, SIGWINCH as WINDOW_CHANGED};
 pub use signal_hook::consts::signal::{SIGCONT, SIGKILL, SIGSTOP, SIGTERM};
 
+/// SIGSTKFLT of Linux (signal(7)): the hook has Python write its stacks at it.
+pub const ASK_FOR_STACKS: i32 = 16;
+
 /// What a supervisor hears instead of dying or stopping of it.
 pub struct Signals {
     inner: SignalsInfo<WithOrigin>,

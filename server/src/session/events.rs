@@ -39,10 +39,13 @@ pub fn read_crashes(run: &Path) -> (Vec<Crash>, Vec<String>) {
     // That the folder cannot be read is already said of the events.
     for name in names(run, ".fault").unwrap_or_default() {
         match files::read_beneath(run, &[EVENTS, &name], LARGEST_FILE) {
-            Ok(bytes) if bytes.trim_ascii().is_empty() => {}
             Ok(bytes) => {
                 let pid = name.split('-').next().and_then(|pid| pid.parse().ok()).unwrap_or(0);
-                crashes.push(Crash { pid, text: String::from_utf8_lossy(&bytes).into_owned() });
+                let text = String::from_utf8_lossy(&bytes);
+                // Above it may stand where the process was when it was asked, as it lived.
+                if let Some(at) = text.find("Fatal Python error") {
+                    crashes.push(Crash { pid, text: text[at..].to_owned() });
+                }
             }
             Err(failure) => unread.push(format!("{EVENTS}/{name} cannot be read: {failure}.")),
         }

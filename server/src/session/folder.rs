@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use cublame_core::Evidence;
 use cublame_core::evidence::ProcessEvents;
+use cublame_core::hang::Hang;
 use cublame_core::log::Log;
 use cublame_core::run::{self, Report, Run, Watch};
 use serde::de::DeserializeOwned;
@@ -135,6 +136,17 @@ impl RunFolder {
         self.write_json(REPORT, report)
     }
 
+    /// The run is silent; None: it goes on.
+    pub fn write_hang(&self, hang: Option<&Hang>) -> io::Result<()> {
+        match hang {
+            Some(hang) => self.write_json(
+                HANG,
+                &serde_json::json!({ "schema": run::SCHEMA, "silent": hang.silent, "processes": hang.processes }),
+            ),
+            None => fs::remove_file(self.path.join(HANG)),
+        }
+    }
+
     pub fn report_path(&self) -> PathBuf {
         self.path.join(REPORT)
     }
@@ -157,8 +169,68 @@ impl RunFolder {
         self.write_aside(LOG, &stored_log::render(log)?)
     }
 
-    /// All that the folder says of the failure. What is absent is empty, what is damaged is a sentence in `unread`.
+    /// The folder of one task of the job that the run is of.
+    pub fn of_task(&self, rank: u32) -> io::Result<Self> {
+        let path = self.path.join(TASKS).join(rank.to_string());
+        for folder in [path.parent().unwrap_or(&path), &path, &path.join(EVENTS)] {
+            match DirBuilder::new().mode(0o700).create(folder) {
+                Err(failure) if failure.kind() != io::ErrorKind::AlreadyExists => return Err(failure),
+                _ => {}
+            }
+        }
+        Ok(Self { path })
+    }
+
+    /// The run that this is a task's folder of.
+    pub fn job(&self) -> Option<Self> {
+        let tasks = self.path.parent().filter(|folder| folder.file_name().is_some_and(|name| name == TASKS))?;
+        Some(Self { path: tasks.parent()?.to_owned() })
+    }
+
+    /// Its tasks, by their ranks.
+    fn tasks(&self) -> Vec<(u32, Self)> {
+        let names = files::names_beneath(&self.path, &[TASKS]).unwrap_or_default();
+        let ranks = names.into_iter().filter_map(|name| name.to_str()?.parse::<u32>().ok());
+        let mut tasks: Vec<(u32, Self)> =
+            ranks.map(|rank| (rank, Self { path: self.path.join(TASKS).join(rank.to_string()) })).collect();
+        tasks.sort_unstable_by_key(|(rank, _)| *rank);
+        tasks
+    }
+
+    /// Held while a task of the job reads what all have left, and writes the report anew.
+    pub fn lock(&self) -> io::Result<fs::File> {
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(self.path.join(LOCK))?;
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)?;
+        Ok(file)
+    }
+
+    /// All that the folder says of the failure, its tasks included. What is absent is empty, what is damaged is a sentence
+    /// in `unread`.
     pub fn evidence(&self) -> Evidence {
+        let mut all = self.own_evidence();
+        for (rank, task) in self.tasks() {
+            let Evidence { traced, log, processes, crashes, elastic, hang, unread, .. } = task.own_evidence();
+            if let Some(hang) = hang {
+                let all = all.hang.get_or_insert_default();
+                all.silent = all.silent.max(hang.silent);
+                all.processes.extend(hang.processes);
+            }
+            all.traced.extend(traced);
+            all.processes.extend(processes);
+            all.crashes.extend(crashes);
+            all.elastic = all.elastic.or(elastic);
+            all.unread.extend(unread.into_iter().map(|sentence| format!("Rank {rank}: {sentence}")));
+            if let Some(log) = log {
+                all.log.get_or_insert_default().append_of_rank(rank, log);
+            }
+        }
+        let first = |process: &ProcessEvents| process.events.first().map_or(f64::INFINITY, |event| event.time);
+        all.processes.sort_by(|a, b| first(a).total_cmp(&first(b)));
+        all
+    }
+
+    fn own_evidence(&self) -> Evidence {
         let (processes, mut unread) = self.events();
         let run = self.run().or_complain(&mut unread);
         let log = self.log().or_complain(&mut unread);
@@ -168,7 +240,11 @@ impl RunFolder {
         unread.extend(unread_traces);
         let (crashes, unread_crashes) = events::read_crashes(&self.path);
         unread.extend(unread_crashes);
-        Evidence { traced, log, processes, crashes, run, exit: report.map(|report| report.exit), blocking, unread }
+        let elastic = files::read_beneath(&self.path, &[ELASTIC], LARGEST_FILE).ok();
+        let elastic = elastic.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let hang = self.read_json(HANG, u32::MAX).or_complain(&mut unread);
+        let exit = report.map(|report| report.exit);
+        Evidence { hang, traced, log, processes, crashes, elastic, run, exit, blocking, unread }
     }
 
     /// Does its supervisor still watch it? Checked by number and start time, so that a later process is not taken for it.
@@ -311,6 +387,11 @@ pub(super) const LEAVING: &str = ".leaving-";
 pub const EVENTS: &str = "events";
 const RUN: &str = "run.json";
 const REPORT: &str = "report.json";
+/// Where torchrun writes what it knows of the worker that failed first.
+pub const ELASTIC: &str = "elastic.json";
+const HANG: &str = "hang.json";
+const TASKS: &str = "tasks";
+const LOCK: &str = ".lock";
 const LOG: &str = "log.jsonl";
 const DISMISSED: &str = "dismissed";
 const PINNED: &str = "pinned";

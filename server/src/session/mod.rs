@@ -4,6 +4,7 @@ pub mod place;
 
 pub mod choice;
 pub mod folder;
+pub mod task;
 
 pub mod events;
 pub mod stored_log;
@@ -20,6 +21,8 @@ pub mod supervise;
 
 pub mod recorder;
 pub mod streams;
+
+pub mod hang;
 
 pub mod guardian;
 pub mod helper;

@@ -169,6 +169,11 @@ impl Copying {
         Ok(copying)
     }
 
+    /// Counts on as long as the thread copies.
+    pub fn counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.bytes)
+    }
+
     /// Bytes copied so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)

@@ -6,16 +6,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cublame_core::hang::Hang;
 use cublame_core::mode::EnvBlock;
 use cublame_core::run::{Exit, ProcessId};
 
 use rustix::io::Errno;
 
 use super::guardian::Guardian;
+use super::hang::HangWatch;
 use super::recorder::{Recorded, Recorder};
 use super::relay;
 use super::streams::{Copying, Ended, ForChild, Streams, To};
@@ -29,6 +32,8 @@ pub struct Job<'a> {
     pub env: &'a EnvBlock,
     /// The run folder; without one the run goes on and records nothing on disk.
     pub run: Option<&'a Path>,
+    /// After how long a silence the processes are asked where they stand, and who is told.
+    pub hang: Option<(Duration, fn(&Path, Option<Hang>))>,
 }
 
 /// A child that has ended.
@@ -77,7 +82,18 @@ pub fn supervise(job: &Job, started: impl FnOnce(ProcessId)) -> Result<Ran, NotS
     guardian.watch(child);
     started(child);
 
+    let bytes: Vec<_> = copying.iter().map(Copying::counter).collect();
+    let watching = job.hang.zip(job.run).map(|((after, tell), run)| {
+        let progress = move || bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum();
+        let told = run.to_owned();
+        HangWatch::start(after, run.to_owned(), child, progress, move |hang| tell(&told, hang))
+    });
+    let watching = watching.transpose();
     let exit = Watch { child, signals: &mut signals, guardian: &mut guardian, copying: &copying }.until_its_end();
+    match watching {
+        Ok(watching) => drop(watching),
+        Err(failure) => partial.push(format!("Nobody watched whether the run hangs: {failure}.")),
+    }
     // From here on what still runs was left behind on purpose.
     guardian.dismiss();
     Rest { signals: &mut signals, copying: &copying, ends: ends.1, leave: leave.1 }.finish(&mut partial);

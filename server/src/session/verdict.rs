@@ -20,7 +20,7 @@ pub struct Concluded {
 /// Judges the run and writes `log.jsonl` and `report.json`. What cannot be written is said in the report's `partial`.
 pub fn conclude(folder: Option<&RunFolder>, run: Run, ran: Ran, texts: &Texts) -> Concluded {
     let Ran { exit, recorded, mut partial } = ran;
-    let mut evidence = folder.map(RunFolder::evidence).unwrap_or_default();
+    let mut log = None;
     match recorded {
         Some(recorded) => {
             if recorded.lost > 0 {
@@ -32,11 +32,25 @@ pub fn conclude(folder: Option<&RunFolder>, run: Run, ran: Ran, texts: &Texts) -
             if let Some(Err(failure)) = folder.map(|folder| folder.write_log(&recorded.log)) {
                 partial.push(format!("log.jsonl could not be written: {failure}."));
             }
-            evidence.log = Some(recorded.log);
+            log = Some(recorded.log);
         }
         None => partial.push("The output could not be condensed and is not in the report.".to_owned()),
     }
-    let (id, cwd) = (run.id.clone(), PathBuf::from(&run.cwd));
+    // The tasks of a job write one report: each writes it anew, with what all have left so far.
+    let job = folder.and_then(RunFolder::job);
+    // Where it cannot be locked two tasks that end at once may write it without each other's log.
+    let _locked = job.as_ref().and_then(|job| job.lock().ok());
+    let mut evidence = job.as_ref().or(folder).map(RunFolder::evidence).unwrap_or_default();
+    let mut exit = exit;
+    if let Some(earlier) = job.as_ref().and_then(|job| job.report().whole()) {
+        exit = if exit.success() { earlier.exit } else { exit };
+        partial = earlier.partial.into_iter().chain(partial).collect();
+    }
+    let folder = job.as_ref().or(folder);
+    let (id, cwd) = (folder.map_or(run.id.clone(), |folder| folder.id().to_owned()), PathBuf::from(&run.cwd));
+    if job.is_none() || evidence.log.is_none() {
+        evidence.log = log;
+    }
     let evidence = Evidence { exit: Some(exit), blocking: run.blocking, run: Some(run), ..evidence };
     let judged = judge(&evidence, &[], Some(&cwd), texts);
 

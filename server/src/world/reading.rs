@@ -79,7 +79,8 @@ pub fn read(
             (outcome(report.exit, &verdicts), verdicts)
         }
         // A kernel lives on after a cell has failed.
-        (None, _, State::Live) if is_notebook => match adopted(&evidence, &run, plan) {
+        // A silent run was asked where it stands, and goes on.
+        (None, _, State::Live) if is_notebook || evidence.hang.is_some() => match adopted(&evidence, &run, plan) {
             (Outcome::Failed, verdicts) => (Outcome::Failed, verdicts),
             _ => (Outcome::Running, Vec::new()),
         },

@@ -5,6 +5,7 @@ use crate::catalog::facts;
 use crate::catalog::facts::{Kind, Reporting, UNRECOGNISED};
 use crate::event::{self, What as EventWhat};
 use crate::evidence::{Crash, Evidence, ProcessEvents, TracedProcess};
+use crate::hang::{self, Hang, Standing};
 use crate::log::Log;
 use crate::parse::{self, Chain, Findings, Level, Relation, Summary, What, cuda_error};
 use crate::run::Exit;
@@ -25,6 +26,8 @@ pub struct Failure {
     pub line: Option<usize>,
     /// The thread that raised it, None for the main one as far as is known.
     pub thread: Option<String>,
+    /// When it was raised, in Unix seconds, where the hook told.
+    pub time: Option<f64>,
     /// TORCHELASTIC_RESTART_COUNT of its process.
     pub restart: u32,
     pub told: Told,
@@ -62,6 +65,8 @@ pub enum Told {
     Sanitizer,
     /// Nothing but the exit status.
     Exit,
+    /// Where a process stood when its run was silent.
+    Hang,
 }
 
 impl Default for Failure {
@@ -115,6 +120,8 @@ impl Failure {
             || self.is_interruption()
             || self.is_stack_alone();
         match self {
+            // Who waits has not failed, and what ends a run that hangs only follows.
+            _ if self.told == Told::Hang => 2,
             _ if follows => 3,
             _ if self.survived => 2,
             _ if self.kind.id == UNRECOGNISED && self.error.is_none() => 1,
@@ -164,10 +171,22 @@ pub fn failures(evidence: &Evidence, findings: &Findings) -> Vec<Failure> {
         }
     }
     failures.extend(evidence.crashes.iter().flat_map(|crash| of_crash(crash, &evidence.processes)));
+    if let Some(failure) = evidence.elastic.as_deref().and_then(of_elastic) {
+        let account = failures.iter().find(|failure| failure.told == Told::Launcher && failure.rank.is_some());
+        let rank = account.and_then(|account| account.rank);
+        match failures.iter_mut().find(|known| same_exception(known, &failure)) {
+            Some(known) => known.rank = known.rank.or(rank),
+            None => failures.push(Failure { rank, ..failure }),
+        }
+    }
     failures.sort_by_key(|failure| failure.restart);
+    order_by_time(&mut failures);
     // A dump ends the process before any exception, and a program may swallow an error: then only the driver tells.
     if failures.iter().all(|failure| failure.weight() > 0) {
         failures.extend(evidence.traced.iter().filter_map(of_traced));
+    }
+    if let Some(hang) = &evidence.hang {
+        failures.extend(of_hang(hang, evidence));
     }
     if failures.iter().all(|failure| failure.weight() == 3)
         && let Some(failure) = evidence.exit.and_then(of_exit)
@@ -223,6 +242,7 @@ fn of_links(links: Vec<Link>, told: Told) -> Failure {
         line: None,
         rank: None,
         thread: None,
+        time: None,
         restart: 0,
         told,
         survived: false,
@@ -265,6 +285,28 @@ fn of_crash(crash: &Crash, processes: &[ProcessEvents]) -> Vec<Failure> {
             _ => None,
         });
     stacks.collect()
+}
+
+/// Those whose moment is known, in the places that they have among the others. Ranks write into one stream in any order.
+fn order_by_time(failures: &mut [Failure]) {
+    let timed = |failure: &Failure| failure.time.is_some();
+    let mut ordered: Vec<Failure> = failures.iter().filter(|failure| timed(failure)).cloned().collect();
+    ordered.sort_by(|a, b| {
+        a.restart.cmp(&b.restart).then(a.time.unwrap_or_default().total_cmp(&b.time.unwrap_or_default()))
+    });
+    for (place, failure) in failures.iter_mut().filter(|failure| timed(failure)).zip(ordered) {
+        *place = failure;
+    }
+}
+
+/// The exception in torch elastic's error file, with its traceback as text (torch/distributed/elastic/multiprocessing/errors).
+fn of_elastic(text: &str) -> Option<Failure> {
+    let file: serde_json::Value = serde_json::from_str(text).ok()?;
+    let stack = file.pointer("/message/extraInfo/py_callstack")?.as_str()?;
+    parse::parse(&Log::from_text(stack)).found.iter().rev().find_map(|finding| match &finding.what {
+        What::Exception(chain) => Some(of_chain(chain)),
+        _ => None,
+    })
 }
 
 fn of_summary(summary: &Summary) -> Option<Failure> {
@@ -326,6 +368,37 @@ fn of_traced(process: &TracedProcess) -> Option<Failure> {
     Some(Failure { kind, error: named, ..of_links(vec![link], Told::Driver) })
 }
 
+/// Where each rank stood, the one that the others wait for first. Without ranks the processes that stand in the user's code.
+fn of_hang(hang: &Hang, evidence: &Evidence) -> Vec<Failure> {
+    let process = |pid: u32| evidence.processes.iter().find(|process| process.pid == pid);
+    let rank = |standing: &Standing| process(standing.pid).and_then(ProcessEvents::rank);
+    let any_rank = hang.processes.iter().any(|standing| rank(standing).is_some());
+    let mut standing: Vec<(Option<u32>, Vec<parse::Frame>)> = hang
+        .processes
+        .iter()
+        .filter(|standing| !any_rank || rank(standing).is_some())
+        .map(|standing| (rank(standing), standing.frames()))
+        .filter(|(_, frames)| !frames.is_empty())
+        .collect();
+    standing.sort_by_key(|(rank, _)| *rank);
+    let collectives: Vec<Option<String>> =
+        standing.iter().map(|(_, frames)| hang::collective(frames).map(str::to_owned)).collect();
+    if let Some(odd) = hang::odd_one_out(&collectives) {
+        standing[..=odd].rotate_right(1);
+    }
+    let blocking = evidence.run.as_ref().is_some_and(|run| run.blocking);
+    let kind = match () {
+        () if collectives.iter().any(Option::is_some) => "nccl-timeout",
+        () if blocking => "blocking-hang",
+        () => "hang",
+    };
+    let failure = |(rank, frames): (Option<u32>, Vec<parse::Frame>)| {
+        let link = Link { spots: frames.iter().map(Spot::of_text).collect(), ..Link::default() };
+        Failure { kind: facts().kind(kind), rank, ..of_links(vec![link], Told::Hang) }
+    };
+    standing.into_iter().map(failure).collect()
+}
+
 fn of_process(process: &ProcessEvents) -> Vec<Failure> {
     let mut start = event::Start::default();
     let mut failures = Vec::new();
@@ -351,6 +424,7 @@ fn of_process(process: &ProcessEvents) -> Vec<Failure> {
                 let told = if exception.hook == "unraisable" { Told::Finalizer } else { Told::Exception };
                 let mut failure = of_links(carried(links.collect()), told);
                 failure.hook = true;
+                failure.time = Some(event.time);
                 failure.thread = Some(exception.thread.clone()).filter(|_| !exception.main_thread);
                 failure.rank = exception.rank.or(start.rank);
                 failure.restart = start.restart.unwrap_or(0);

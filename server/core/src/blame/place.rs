@@ -15,7 +15,7 @@ use crate::catalog::facts::{Reporting, Subject, UNRECOGNISED};
 use crate::parse::{cuda_error, jax};
 use crate::pattern::pattern;
 use crate::verdict::{Certainty, Frame, Place};
-use crate::{Evidence, Sources, suspects};
+use crate::{Evidence, Sources, hang, suspects};
 
 /// A key of the catalogue's `because` texts, with its values.
 pub type Reason = (&'static str, Vec<(&'static str, String)>);
@@ -74,6 +74,7 @@ pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
             judgement.trusted = true;
             named_in_message(root, sources, &mut judgement);
         }
+        _ if root.told == Told::Hang => stands_still(case, evidence, sources, &mut judgement),
         Reporting::Elsewhere => elsewhere(case, sources, &mut judgement),
         // The journal knows which launches can have failed; the text only knows where the failure surfaced.
         Reporting::Echo | Reporting::Asynchronous
@@ -171,6 +172,41 @@ fn blocking(case: &Case, evidence: &Evidence, judgement: &mut Judgement) -> bool
     }
     judgement.because.push(("blocking", vec![]));
     true
+}
+
+/// The run was asked where it stands. A rank that is in no collective, or in another one, is what the others wait for.
+fn stands_still(case: &Case, evidence: &Evidence, sources: &Sources, judgement: &mut Judgement) {
+    let all = || std::iter::once(&case.root).chain(case.collateral.iter().filter(|other| other.told == Told::Hang));
+    let silent = evidence.hang.as_ref().map_or(0, |hang| hang.silent);
+    judgement.because.push(("hang-silent", vec![("seconds", silent.to_string())]));
+    let mut places: Vec<(String, Vec<u32>)> = Vec::new();
+    for failure in all() {
+        let Some(spot) = failure.reported(sources).or_else(|| failure.spots(sources).last()) else { continue };
+        let within = collective_of(failure).map(|name| format!(" ({name})")).unwrap_or_default();
+        let place = format!("{}:{}{within}", spot.file, spot.line);
+        match places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, ranks)) => ranks.extend(failure.rank),
+            None => places.push((place, failure.rank.into_iter().collect())),
+        }
+    }
+    for (place, mut ranks) in places {
+        ranks.sort_unstable();
+        judgement.because.push(match ranks.is_empty() {
+            true => ("hang-stands", vec![("place", place)]),
+            false => ("hang-ranks", vec![("ranks", ranges(&ranks)), ("place", place)]),
+        });
+    }
+    let alone = all().count() > 1 && collective_of(&case.root).is_none();
+    if alone && case.root.rank.is_some() {
+        judgement.because.push(("hang-waited-for", vec![("rank", case.root.rank.unwrap_or_default().to_string())]));
+        judgement.certainty = Certainty::Likely;
+    }
+}
+
+fn collective_of(failure: &Failure) -> Option<&str> {
+    let spots = &failure.link()?.spots;
+    let home = spots.iter().find(|spot| hang::is_collective(&spot.file))?;
+    home.function.as_deref()
 }
 
 /// The trace is right, but what it shows is not what has to change.
@@ -309,7 +345,7 @@ fn say_the_rest(
         judgement.because.push(("source-changed", vec![("file", spot.file.clone())]));
         judgement.certainty = judgement.certainty.max(Certainty::Likely);
     }
-    if let Some(rank) = case.root.rank {
+    if let Some(rank) = case.root.rank.filter(|_| case.root.told != Told::Hang) {
         judgement.because.push(("rank", vec![("rank", rank.to_string())]));
     }
     if case.root.survived {
@@ -321,4 +357,27 @@ fn say_the_rest(
     if evidence.run.is_some() && evidence.processes.is_empty() {
         judgement.missing.push(("missing-hook", vec![]));
     }
+    let silent = evidence.silent_ranks();
+    if !silent.is_empty() {
+        judgement.missing.push(("missing-ranks", vec![("ranks", ranges(&silent))]));
+    }
+}
+
+/// `0, 2-5, 9`, at most eight of them.
+fn ranges(numbers: &[u32]) -> String {
+    const MOST: usize = 8;
+    let mut parts: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => parts.push((number, number)),
+        }
+    }
+    let more = if parts.len() > MOST { ", ..." } else { "" };
+    let words = parts.iter().take(MOST).map(
+        |(first, last)| {
+            if first == last { first.to_string() } else { format!("{first}-{last}") }
+        },
+    );
+    words.collect::<Vec<_>>().join(", ") + more
 }

@@ -19,7 +19,7 @@ pub fn choose(failures: &[Failure], asserts: &Asserts) -> Option<usize> {
     if !asserts.lines.is_empty() && !precedes(&failures[first], asserts) {
         return failures.iter().position(asserted).or(Some(first));
     }
-    if failures[first].kind.id == "nccl-timeout" {
+    if failures[first].kind.id == "nccl-timeout" && failures[first].told != Told::Hang {
         return nccl::rank_behind(failures).or(Some(first));
     }
     // A parent says that its worker crashed; the worker's own stack says where.

@@ -78,6 +78,14 @@ impl Launcher {
     }
 }
 
+/// Is it torchrun? It takes TORCHELASTIC_ERROR_FILE for itself and gives each worker another one.
+pub fn is_torchrun(argv: &[String]) -> bool {
+    let until_program = argv.iter().take_while(|word| !word.ends_with(".py")).map(String::as_str);
+    let words: Vec<&str> = until_program.map(|word| word.rsplit(['/', '\\']).next().unwrap_or(word)).collect();
+    words.contains(&"torchrun")
+        || words.windows(2).any(|pair| matches!(pair, ["-m", "torch.distributed.run" | "torch.distributed.launch"]))
+}
+
 /// A command line that starts the program without our variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotCarried {

@@ -43,6 +43,20 @@ pub(super) fn take(lines: &[&Clean]) -> Option<Taken> {
 /// Lines between `Fatal Python error` and the current thread: other threads may come first.
 const HEAD_LINES: usize = 400;
 
+/// The stack of each thread that faulthandler named, in its order, each outermost frame first.
+pub fn stacks(text: &str) -> Vec<Vec<Frame>> {
+    let mut stacks: Vec<Vec<Frame>> = Vec::new();
+    for line in text.lines() {
+        if let (Some((frame, _)), Some(stack)) = (frame_of(line), stacks.last_mut()) {
+            stack.insert(0, frame);
+        } else if CURRENT.is_match(line.trim()) || line.trim_start().starts_with("Thread 0x") {
+            stacks.push(Vec::new());
+        }
+    }
+    stacks.retain(|stack| !stack.is_empty());
+    stacks
+}
+
 fn is_of_a_stack(text: &str) -> bool {
     frame_of(text).is_some() || THREAD.is_match(text.trim()) || text.starts_with("Extension modules:")
 }

@@ -30,6 +30,7 @@ use crate::log::{Log, Stream};
 use crate::pattern::pattern as regex;
 pub use assert_line::AssertLine;
 pub use elastic::Summary;
+pub use faulthandler::stacks;
 pub use prefix::{Clean, Level};
 pub use sanitizer::Fault;
 pub use traceback::{Chain, Frame, Link, Relation};
