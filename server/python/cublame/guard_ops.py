@@ -34,7 +34,6 @@ class Installed:
         for key in keys:
             self.override("_local_scalar_dense", key, telling_after(self))
         self.undo = watch_moments(self)
-        leave_to_the_interpreter(__name__.rpartition(".")[0])
         atexit.register(self.tell_at_exit)
 
     def override(self, kernel, key, function_of):
@@ -178,14 +177,14 @@ def guarded(installed, op, rule):
             finally:
                 inside.call = False
 
-        return kernel
+        return leave_to_the_interpreter(kernel)
 
     return function_of
 
 
 def is_capturing():
     """A graph is being captured: an exception would break it, and so might a question to an event."""
-    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 
 def replaced(arguments, mended):
@@ -212,7 +211,7 @@ def telling_after(installed):
                 late.tell()
             return result
 
-        return kernel
+        return leave_to_the_interpreter(kernel)
 
     return function_of
 
@@ -224,7 +223,7 @@ def watch_moments(installed):
 
     def replace(owner, name, make):
         found = getattr(owner, name)
-        replacement = make(found)
+        replacement = leave_to_the_interpreter(make(found))
         replacement.__name__ = name
         replacement.__doc__ = found.__doc__
         setattr(owner, name, replacement)
@@ -265,26 +264,14 @@ def watch_moments(installed):
     return undo
 
 
-def leave_to_the_interpreter(package):
-    """Dynamo would try to compile the functions of a guard that torch calls while it runs a compiled function."""
+def leave_to_the_interpreter(function):
+    """Dynamo would try to compile what torch calls in the middle of a compiled function, with all that it calls itself."""
     try:
-        from torch._C._dynamo.eval_frame import skip_code
-    except ImportError:
-        return
-    for name, module in list(sys.modules.items()):
-        if name.startswith(package + ".guard"):
-            for value in list(vars(module).values()):
-                for code in codes_of(value, module.__name__):
-                    skip_code(code)
+        from torch._C._dynamo import eval_frame
 
-
-def codes_of(value, module):
-    """Of a function or a class of ours, the functions inside it included."""
-    if getattr(value, "__module__", None) != module:
-        return
-    functions = vars(value).values() if isinstance(value, type) else (value,)
-    waiting = [function.__code__ for function in functions if hasattr(function, "__code__")]
-    while waiting:
-        code = waiting.pop()
-        yield code
-        waiting.extend(constant for constant in code.co_consts if hasattr(constant, "co_code"))
+        skip = eval_frame._FrameAction.SKIP
+        eval_frame.set_code_exec_strategy(function.__code__, eval_frame._FrameExecStrategy(skip, skip))
+    except (ImportError, AttributeError):
+        # It then compiles them, which takes a while and changes nothing else.
+        pass
+    return function
