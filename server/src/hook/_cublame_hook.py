@@ -328,6 +328,7 @@ class TorchLoader:
 # In the order in which they import each other. The files are those of the package `cublame`, and go by its names: a program
 # that has the package installed and says `cublame.guard()` gets this guard, not a second one.
 GUARD = (
+    "guard_say",
     "guard_errors",
     "guard_rules",
     "guard_check",
