@@ -23,8 +23,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 import guard_cases
-from cublame import guarding
-from cublame.guard_errors import GuardError, GuardIndexError, GuardValueError
+from cublame import GuardError, GuardIndexError, GuardValueError, guarding
 
 warnings.simplefilter("ignore")
 WAYS = ("strict", "deferred")
@@ -399,6 +398,18 @@ class Runs(unittest.TestCase):
     def line_of(self, mark):
         lines = open(os.path.join(HERE, "programs", "guarded.py")).read().splitlines()
         return next(number for number, line in enumerate(lines, 1) if mark in line)
+
+    def test_the_installed_package_has_the_same_guard(self):
+        code = (
+            "import torch, cublame, sys; guarding = sys.modules['cublame.guarding'];"
+            "print(cublame.guard is guarding.guard, guarding._depth);"
+            "print(cublame.GuardIndexError is sys.modules['cublame.guard_errors'].GuardIndexError)"
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            env = {**os.environ, "PYTHONPATH": PACKAGE, "CUBLAME_DIR": folder, "XDG_STATE_HOME": folder}
+            command = [CUBLAME, "run", "--mode", "guard", "--", sys.executable, "-c", code]
+            done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+        self.assertEqual((done.stdout, done.stderr), ("True 1\nTrue\n", ""))
 
     def test_strict(self):
         done, verdicts = self.run_program("strict")
