@@ -401,6 +401,7 @@ class Runs(unittest.TestCase):
 
     def test_the_installed_package_has_the_same_guard(self):
         code = (
+            "import importlib.util as util; util.find_spec('torch');"
             "import torch, cublame, sys; guarding = sys.modules['cublame.guarding'];"
             "print(cublame.guard is guarding.guard, guarding._depth);"
             "print(cublame.GuardIndexError is sys.modules['cublame.guard_errors'].GuardIndexError)"
