@@ -16,9 +16,6 @@ enum class Mode {
     val startsFromRunConfiguration: Boolean get() = this != SANITIZE
 
     companion object {
-        /** The modes to choose from: guard mode is understood where somebody wrote it, and not in this version of the program. */
-        val OFFERED: List<Mode> = entries - GUARD
-
         fun of(word: String?): Mode? = entries.find { it.word == word }
     }
 }

@@ -40,7 +40,7 @@ internal fun modePopup(
     project: Project,
     title: String = CublameBundle.message("mode.title"),
     chosen: (Mode) -> Unit = CublameProject.get(project)::chooseMode,
-): JBPopup = JBPopupFactory.getInstance().createPopupChooserBuilder(Mode.OFFERED)
+): JBPopup = JBPopupFactory.getInstance().createPopupChooserBuilder(Mode.entries)
     .setTitle(title)
     .setRenderer(SimpleListCellRenderer.create<Mode>("") { "${CublameBundle.name(it)}: ${CublameBundle.explanation(it)}" })
     .setItemChosenCallback { chosen(it) }

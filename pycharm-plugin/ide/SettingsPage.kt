@@ -18,7 +18,7 @@ import javax.swing.JComponent
 /** Settings | Tools | cublame. */
 internal class SettingsPage : Configurable {
     private val serverPath = JBTextField()
-    private val mode = JComboBox<Mode?>(arrayOf<Mode?>(null) + Mode.OFFERED)
+    private val mode = JComboBox<Mode?>(arrayOf<Mode?>(null) + Mode.entries)
     private val pathMappings = JBTextArea(MAPPING_ROWS, MAPPING_COLUMNS)
     private val addToRuns = JBCheckBox(CublameBundle.message("settings.add.to.runs"))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs programs that fail for real with torch from PyPI on a machine without a GPU. usage: run.sh CUBLAME
+# Runs programs that fail for real with torch from PyPI on a machine without a GPU, and the guard. usage: run.sh CUBLAME
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cublame=$(realpath "$1")
@@ -12,7 +12,7 @@ if [ ! -f "$venv/complete" ]; then
   touch "$venv/complete"
 fi
 status=0
-for suite in test_torch test_package test_repro; do
+for suite in test_torch test_package test_repro test_guard; do
   "$venv/bin/python" "$here/$suite.py" "$cublame" || status=1
 done
 exit $status

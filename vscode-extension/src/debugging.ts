@@ -7,7 +7,7 @@ import * as vscode from 'vscode';
 import { blockOf } from './environment.ts';
 import type { Modes } from './modes.ts';
 import { environmentOf, modeOfLaunch, withBlock, type Launch } from './pure/environment.ts';
-import { DEBUGGER_MODES, MODE_TEXTS, OFFERED_MODES, type Mode } from './pure/modes.ts';
+import { DEBUGGER_MODES, MODE_TEXTS, type Mode } from './pure/modes.ts';
 import type { Server } from './server.ts';
 
 /** The debug types of Python: the present one, and its old name. */
@@ -18,7 +18,7 @@ export function registerDebugging(modes: Modes, server: Server, runSupervised: (
   const registered = PYTHON_DEBUGGERS.map((type) => vscode.debug.registerDebugConfigurationProvider(type, provider));
   const profiles = vscode.debug.registerDebugConfigurationProvider(
     'debugpy',
-    { provideDebugConfigurations: () => DEBUGGER_MODES.filter((mode) => OFFERED_MODES.includes(mode)).map(profile) },
+    { provideDebugConfigurations: () => DEBUGGER_MODES.map(profile) },
     vscode.DebugConfigurationProviderTriggerKind.Dynamic,
   );
   return vscode.Disposable.from(...registered, profiles);

@@ -4,7 +4,7 @@ import { access, readFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 
-import { ancestors, DEFAULT_MODE, isMode, MODE_TEXTS, modeOfFile, OFFERED_MODES, type Mode } from './pure/modes.ts';
+import { ancestors, DEFAULT_MODE, isMode, MODE_TEXTS, modeOfFile, MODES, type Mode } from './pure/modes.ts';
 import type { Server } from './server.ts';
 
 export class Modes implements vscode.Disposable {
@@ -106,7 +106,7 @@ interface ModeItem extends vscode.QuickPickItem {
 
 /** The modes with what they give and cost; undefined when the user turned away. */
 export async function pickMode(title: string, active: Mode | undefined): Promise<Mode | undefined> {
-  const items = OFFERED_MODES.map((mode): ModeItem => {
+  const items = MODES.map((mode): ModeItem => {
     const text = MODE_TEXTS[mode];
     return {
       mode,

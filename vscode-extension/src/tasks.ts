@@ -31,7 +31,7 @@ export class Tasks implements vscode.TaskProvider {
 
   async provideTasks(): Promise<vscode.Task[]> {
     const folder = currentFolder();
-    const offered: Mode[] = ['trace', 'blocking', 'sanitize'];
+    const offered: Mode[] = ['trace', 'blocking', 'guard', 'sanitize'];
     const tasks = await Promise.all(offered.map((mode) => this.task({ type: 'cublame', program: '${file}', mode }, folder)));
     return tasks.filter((task) => task !== undefined);
   }

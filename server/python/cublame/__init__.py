@@ -22,14 +22,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .explaining import explain as explain
     from .explaining import verdicts as verdicts
+    from .guard_errors import GuardError as GuardError
+    from .guard_errors import GuardIndexError as GuardIndexError
+    from .guard_errors import GuardValueError as GuardValueError
     from .guarding import guard as guard
     from .waiting import blocking as blocking
 
-__all__ = ["blocking", "explain", "guard", "load_ipython_extension", "unload_ipython_extension", "verdicts"]
+__all__ = [
+    "GuardError",
+    "GuardIndexError",
+    "GuardValueError",
+    "blocking",
+    "explain",
+    "guard",
+    "load_ipython_extension",
+    "unload_ipython_extension",
+    "verdicts",
+]
 
 # Where each name comes from; it is imported when it is first asked for. No module bears the name of what it gives:
 # importing a submodule binds its name in the package, and `cublame.guard` would then be the module.
 SOURCES = {
+    "GuardError": "guard_errors",
+    "GuardIndexError": "guard_errors",
+    "GuardValueError": "guard_errors",
     "blocking": "waiting",
     "explain": "explaining",
     "guard": "guarding",

@@ -34,6 +34,7 @@ template <typename Bound> struct Request {
   Bound low, last, ignore;
   Gathered *gathered;
   Record *record;
+  volatile long long *alarm;
   long long ticket;
   long long ignores;
 };
@@ -78,6 +79,7 @@ template <typename Value, typename Bound> __device__ void look(const Request<Bou
     request.record->bits = bits_of(static_cast<Bound>(input[first]));
     __threadfence_system();
     request.record->count = found;
+    *request.alarm = 1;
   }
   __threadfence_system();
   request.record->ticket = request.ticket;
@@ -108,6 +110,7 @@ def _request(bound):
             ("ignore", bound),
             ("gathered", ctypes.c_void_p),
             ("record", ctypes.c_void_p),
+            ("alarm", ctypes.c_void_p),
             ("ticket", ctypes.c_int64),
             ("ignores", ctypes.c_int64),
         ]
@@ -120,24 +123,47 @@ _OF_REALS = _request(ctypes.c_double)
 _LARGEST = (1 << 63) - 1
 
 
+class Unavailable(Exception):
+    """The kernel cannot be compiled, loaded or launched here."""
+
+
+def looker_of(device):
+    """The kernel of a GPU, made when it is first asked for; raises Unavailable."""
+    with _making:
+        if device not in _lookers:
+            try:
+                _lookers[device] = Looker(device)
+            except (Unavailable, OSError, AttributeError) as error:
+                raise Unavailable(str(error)) from error
+        return _lookers[device]
+
+
+_lookers = {}
+_making = threading.Lock()
+
+
 class Looker:
     """The kernel on one GPU, with the memory through which it tells what it found."""
 
     def __init__(self, device):
-        """Raises where the kernel cannot be had."""
         self.device = device
         self.lock = threading.Lock()
-        self.launch = _driver().cuLaunchKernel
+        self.driver = _driver()
         with torch.cuda.device(device):
-            self.functions = _load(device)
+            self.context = ctypes.c_void_p()
+            # The zeros make sure that there is a context of torch's for this thread.
             places = PLACES + PLACES_OF_GRAPHS
             self.gathered = torch.zeros(places * GATHERED, dtype=torch.int64, device="cuda")
             # A look on another stream must not come before the zeros.
             torch.cuda.current_stream().synchronize()
-        self.records = torch.zeros(places * RECORD, dtype=torch.int64, pin_memory=True)
+            _expect(self.driver.cuCtxGetCurrent(ctypes.byref(self.context)), "cuCtxGetCurrent")
+            self.functions = _load(self.driver, device)
+        # A last record of which only the first word is used: a look that belongs to a graph has found something.
+        self.records = torch.zeros((places + 1) * RECORD, dtype=torch.int64, pin_memory=True)
         self.gathered_at = self.gathered.data_ptr()
         self.records_at = self.records.data_ptr()
-        self.record = (ctypes.c_int64 * (places * RECORD)).from_address(self.records_at)
+        self.record = (ctypes.c_int64 * ((places + 1) * RECORD)).from_address(self.records_at)
+        self.alarm = places * RECORD
         self.most_blocks = 2 * torch.cuda.get_device_properties(device).multi_processor_count
         self.tickets = 0
         self.taken_by_graphs = 0
@@ -160,8 +186,8 @@ class Looker:
             else:
                 place = ticket % PLACES
                 before = self.under_way[place]
-                if before is not None and not before.is_done():
-                    before.wait()
+                if before is not None:
+                    before.settle()
             look = Look(self, requirement, place, ticket, mended)
             self.record[place * RECORD + 1] = 0
             if not captured:
@@ -184,6 +210,7 @@ class Looker:
             requirement.ignore or 0,
             self.gathered_at + look.place * GATHERED * 8,
             self.records_at + look.place * RECORD * 8,
+            self.records_at + self.alarm * 8,
             look.ticket,
             requirement.ignore is not None,
         )
@@ -191,13 +218,32 @@ class Looker:
         arguments = (ctypes.c_void_p * 1)(ctypes.addressof(request))
         stream = torch._C._cuda_getCurrentRawStream(self.device)
         function = self.functions[tensor.dtype]
-        _expect(self.launch(function, blocks, 1, 1, THREADS, 1, 1, 0, stream, arguments, None), "cuLaunchKernel")
+        if torch.cuda.current_device() != self.device:
+            with torch.cuda.device(self.device):
+                self.launch(function, blocks, stream, arguments)
+        else:
+            self.launch(function, blocks, stream, arguments)
+
+    def launch(self, function, blocks, stream, arguments):
+        launched = self.driver.cuLaunchKernel(function, blocks, 1, 1, THREADS, 1, 1, 0, stream, arguments, None)
+        if launched == INVALID_CONTEXT:
+            # A thread in which the CUDA runtime, which binds it by itself, was not called yet.
+            _expect(self.driver.cuCtxSetCurrent(self.context), "cuCtxSetCurrent")
+            launched = self.driver.cuLaunchKernel(function, blocks, 1, 1, THREADS, 1, 1, 0, stream, arguments, None)
+        _expect(launched, "cuLaunchKernel")
+
+    def alarmed(self):
+        """Has a look that belongs to a graph found something since this was last asked?"""
+        if not self.record[self.alarm]:
+            return False
+        self.record[self.alarm] = 0
+        return True
 
 
 class Look:
     """A look that was begun: as PlainCheck of guard_check.py."""
 
-    __slots__ = ("dtype", "looker", "mended", "place", "requirement", "ticket")
+    __slots__ = ("dtype", "found", "is_settled", "looker", "mended", "place", "requirement", "ticket")
 
     def __init__(self, looker, requirement, place, ticket, mended):
         self.looker = looker
@@ -206,9 +252,11 @@ class Look:
         self.place = place
         self.ticket = ticket
         self.mended = mended
+        self.found = None
+        self.is_settled = False
 
     def is_done(self):
-        return self.looker.record[self.place * RECORD] == self.ticket
+        return self.is_settled or self.looker.record[self.place * RECORD] == self.ticket
 
     def wait(self):
         torch.cuda.current_stream(self.looker.device).synchronize()
@@ -216,7 +264,20 @@ class Look:
             # It was begun on another stream.
             torch.cuda.synchronize(self.looker.device)
 
+    def settle(self):
+        """Takes the answer out of the place, which is then free for another look."""
+        if not self.is_settled:
+            if not self.is_done():
+                self.wait()
+            self.found = self.read()
+            self.is_settled = True
+            self.looker.under_way[self.place] = None
+
     def offender(self):
+        self.settle()
+        return self.found
+
+    def read(self):
         at = self.place * RECORD
         _, count, first, bits = self.looker.record[at : at + RECORD]
         if not count:
@@ -225,9 +286,11 @@ class Look:
             return ctypes.c_double.from_buffer(ctypes.c_int64(bits)).value, first, count
         return bits, first, count
 
-    def forget(self):
-        """What a captured look has found was told; a replay may find the next."""
+    def take(self):
+        """What a look that belongs to a graph has found; a replay may find the next."""
+        found = self.read()
         self.looker.record[self.place * RECORD + 1] = 0
+        return found
 
 
 # NVRTC and the driver, by their C interfaces.
@@ -237,13 +300,17 @@ def _driver():
     driver = ctypes.CDLL("libcuda.so.1")
     number, pointer = ctypes.c_uint, ctypes.c_void_p
     driver.cuLaunchKernel.argtypes = [pointer] + [number] * 7 + [pointer] * 3
+    driver.cuCtxSetCurrent.argtypes = [pointer]
     return driver
 
 
-def _load(device):
+#: CUDA_ERROR_INVALID_CONTEXT
+INVALID_CONTEXT = 201
+
+
+def _load(driver, device):
     major, minor = torch.cuda.get_device_capability(device)
     code = compile_for("sm_%d%d" % (major, minor))
-    driver = _driver()
     module = ctypes.c_void_p()
     _expect(driver.cuModuleLoadData(ctypes.byref(module), code), "cuModuleLoadData")
     functions = {}
@@ -290,4 +357,4 @@ def _find_nvrtc():
 
 def _expect(result, call):
     if result != 0:
-        raise RuntimeError("%s returned %d" % (call, result))
+        raise Unavailable("%s returned %d" % (call, result))

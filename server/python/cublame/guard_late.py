@@ -19,6 +19,7 @@ class Late:
         self.under_way = collections.deque()
         #: Looks inside captured graphs: each replay looks again.
         self.of_graphs = []
+        self.lookers_of_graphs = set()
         self.lock = threading.Lock()
 
     def add(self, op, look, captured=False):
@@ -26,6 +27,7 @@ class Late:
         call = Call(op, look, stack_of_caller())
         if captured:
             self.of_graphs.append(call)
+            self.lookers_of_graphs.add(look.looker)
         else:
             self.under_way.append(call)
 
@@ -41,19 +43,22 @@ class Late:
                 if offender is not None:
                     self.under_way.clear()
                     raise call.error(offender)
-            for call in self.of_graphs:
-                if call.look.is_done():
-                    offender = call.look.offender()
-                    if offender is not None:
-                        call.look.forget()
-                        raise call.error(offender)
+            if any([looker.alarmed() for looker in self.lookers_of_graphs]):
+                self.tell_of_graphs()
         finally:
             self.lock.release()
+
+    def tell_of_graphs(self):
+        found = [(call, call.look.take()) for call in self.of_graphs]
+        for call, offender in found:
+            if offender is not None:
+                raise call.error(offender)
 
     def wait_and_tell(self):
         """As `tell`, of all looks that were begun before."""
         for call in list(self.under_way):
-            call.look.wait()
+            if not call.look.is_done():
+                call.look.wait()
         self.tell()
 
 

@@ -12,8 +12,10 @@ import torch
 
 from .guard_check import PlainCheck, find
 from .guard_errors import error_of
+from .guard_kernel import Unavailable, looker_of
 from .guard_late import Late
 from .guard_rules import GUARDED
+from .guard_say import say
 
 #: Arguments that a forward op was found to accept, so that its backward need not look again.
 MOST_SEEN = 256
@@ -34,7 +36,6 @@ class Installed:
         for key in keys:
             self.override("_local_scalar_dense", key, telling_after(self))
         self.undo = watch_moments(self)
-        leave_to_the_interpreter(__name__.rpartition(".")[0])
         atexit.register(self.tell_at_exit)
 
     def override(self, kernel, key, function_of):
@@ -69,26 +70,20 @@ class Installed:
         for requirement in requirements:
             if requirement.total == 0:
                 continue
-            tensor = requirement.tensor
-            captured = tensor.is_cuda and torch.cuda.is_current_stream_capturing()
-            looker = self.looker(tensor)
-            if captured:
-                look = looker and looker.can(requirement) and looker.look(requirement, copy=True, captured=True)
-                if look:
-                    mended[requirement.slot] = look.mended
-                    self.late.add(op, look, captured=True)
-            elif self.deferred and requirement.slot is not None and not requirement.allows_nothing():
-                mended[requirement.slot] = self.look_late(op, requirement, looker)
-            else:
-                self.look_now(op, requirement, looker)
+            captured = requirement.tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+            can_be_mended = requirement.slot is not None and not requirement.allows_nothing()
+            if (captured or self.deferred) and can_be_mended:
+                mended[requirement.slot] = self.look_late(op, requirement, captured)
+            elif not captured:
+                self.look_now(op, requirement)
         return mended
 
-    def look_now(self, op, requirement, looker):
+    def look_now(self, op, requirement):
         tensor = requirement.tensor
         if op.endswith("backward") and self.was_seen(requirement):
             return
-        if looker is not None and looker.can(requirement):
-            look = looker.look(requirement, copy=False)
+        look = self.begin(requirement, copy=False)
+        if look is not None:
             look.wait()
             offender = look.offender()
         else:
@@ -97,36 +92,50 @@ class Installed:
             raise error_of(op, requirement, *offender)
         self.saw(requirement, tensor)
 
-    def look_late(self, op, requirement, looker):
-        """The argument for the kernel, in which no offender is left."""
-        if looker is not None and looker.can(requirement):
-            look = looker.look(requirement, copy=requirement.mend is None)
+    def look_late(self, op, requirement, captured):
+        """The argument for the kernel, in which no offender is left; None where nobody looked."""
+        look = self.begin(requirement, requirement.mend is None, captured)
+        if look is not None:
             mended = look.mended if requirement.mend is None else requirement.mend()
+        elif captured:
+            # Several launches and a copy to the host do not belong into the program's graph.
+            return None
         else:
             look = PlainCheck(requirement)
             mended = look.mended
         look.mended = None
-        self.late.add(op, look)
+        self.late.add(op, look, captured)
         return mended
 
-    def looker(self, tensor):
-        """The fused kernel of a tensor's GPU; None where there is none."""
+    def begin(self, requirement, copy, captured=False):
+        """A look in one kernel; None where it cannot be had."""
+        looker = self.looker(requirement.tensor, captured)
+        if looker is None or not looker.can(requirement):
+            return None
+        try:
+            return looker.look(requirement, copy, captured)
+        except Unavailable as error:
+            self.do_without(looker.device, error)
+            return None
+
+    def looker(self, tensor, captured):
+        """The kernel of a tensor's GPU; None where there is none."""
         if not tensor.is_cuda or torch.version.cuda is None:
             return None
         device = tensor.get_device()
         if device not in self.lookers:
-            if torch.cuda.is_current_stream_capturing():
-                # Its memory cannot be had during a capture; a warm-up before it is what makes it ready.
+            if captured:
+                # Its memory cannot be had during a capture; the warm-up before it is what makes it ready.
                 return None
-            from .guard_kernel import Looker
-            from .guarding import say
-
             try:
-                self.lookers[device] = Looker(device)
-            except Exception as error:
-                self.lookers[device] = None
-                say("the guard's kernel cannot be had (%s), so each check takes several launches" % error)
+                self.lookers[device] = looker_of(device)
+            except Unavailable as error:
+                self.do_without(device, error)
         return self.lookers[device]
+
+    def do_without(self, device, error):
+        self.lookers[device] = None
+        say("the guard's kernel cannot be had (%s), so each check takes several launches" % error)
 
     # What a forward op was found to accept. In-place changes raise a tensor's version.
 
@@ -178,14 +187,14 @@ def guarded(installed, op, rule):
             finally:
                 inside.call = False
 
-        return kernel
+        return leave_to_the_interpreter(kernel)
 
     return function_of
 
 
 def is_capturing():
     """A graph is being captured: an exception would break it, and so might a question to an event."""
-    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 
 def replaced(arguments, mended):
@@ -212,7 +221,7 @@ def telling_after(installed):
                 late.tell()
             return result
 
-        return kernel
+        return leave_to_the_interpreter(kernel)
 
     return function_of
 
@@ -224,7 +233,7 @@ def watch_moments(installed):
 
     def replace(owner, name, make):
         found = getattr(owner, name)
-        replacement = make(found)
+        replacement = leave_to_the_interpreter(make(found))
         replacement.__name__ = name
         replacement.__doc__ = found.__doc__
         setattr(owner, name, replacement)
@@ -265,26 +274,14 @@ def watch_moments(installed):
     return undo
 
 
-def leave_to_the_interpreter(package):
-    """Dynamo would try to compile the functions of a guard that torch calls while it runs a compiled function."""
+def leave_to_the_interpreter(function):
+    """Dynamo would try to compile what torch calls in the middle of a compiled function, with all that it calls itself."""
     try:
-        from torch._C._dynamo.eval_frame import skip_code
-    except ImportError:
-        return
-    for name, module in list(sys.modules.items()):
-        if name.startswith(package + ".guard"):
-            for value in list(vars(module).values()):
-                for code in codes_of(value, module.__name__):
-                    skip_code(code)
+        from torch._C._dynamo import eval_frame
 
-
-def codes_of(value, module):
-    """Of a function or a class of ours, the functions inside it included."""
-    if getattr(value, "__module__", None) != module:
-        return
-    functions = vars(value).values() if isinstance(value, type) else (value,)
-    waiting = [function.__code__ for function in functions if hasattr(function, "__code__")]
-    while waiting:
-        code = waiting.pop()
-        yield code
-        waiting.extend(constant for constant in code.co_consts if hasattr(constant, "co_code"))
+        skip = eval_frame._FrameAction.SKIP
+        eval_frame.set_code_exec_strategy(function.__code__, eval_frame._FrameExecStrategy(skip, skip))
+    except (ImportError, AttributeError):
+        # It then compiles them, which takes a while and changes nothing else.
+        pass
+    return function

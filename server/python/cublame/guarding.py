@@ -25,15 +25,16 @@ autocast, vmap and fake tensors have been dealt with above that key, and a DTens
 torch.compile compiles as ever; what it fuses into kernels of its own is not checked, what it leaves to torch's kernels is.
 While a CUDA graph is captured nothing waits: the look becomes a part of the graph, as in the deferred way.
 
-It needs `torch.library.get_kernel` (torch 2.10 or newer).
+It needs `torch.library.get_kernel`; with a torch that does not have it the program runs unguarded, and is told so.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import threading
+
+from .guard_say import say
 
 WAYS = ("strict", "deferred")
 
@@ -87,8 +88,10 @@ def install(way=None, keys=("CUDA",)):
             import torch
 
             if not hasattr(torch.library, "get_kernel"):
-                say("torch %s offers no way to call the kernel that the guard replaces, so the program runs unguarded; "
-                     "torch 2.10 or newer does" % torch.__version__)
+                say(
+                    "torch %s offers no way to call the kernel that the guard replaces, so the program runs unguarded; "
+                    "a newer torch does" % torch.__version__
+                )
                 return
             from .guard_ops import Installed
 
@@ -111,11 +114,3 @@ def uninstall():
 _installed = None
 _depth = 0
 _lock = threading.Lock()
-
-
-def say(sentence):
-    try:
-        sys.stderr.write("cublame: %s.\n" % sentence)
-    except Exception:
-        # Without a standard error there is nobody to tell.
-        pass

@@ -299,19 +299,32 @@ def pytest_exception_interact(call):
 
 def watch_torch():
     """In mode guard: the guard is put in force as soon as torch is imported."""
-    if os.environ.get("CUBLAME_MODE") == "guard":
+    if os.environ.get("CUBLAME_MODE") != "guard":
+        return
+    if "torch" in sys.modules:
+        put_guard_in_force()
+    else:
         sys.meta_path.insert(0, TorchWatch)
 
 
 class TorchWatch:
-    """Finds torch as the others find it, and is told when its module has run."""
+    """Finds torch as the others find it, and is told when its module has run.
+
+    Many a library asks whether torch can be found, without importing it.
+    """
+
+    asking = set()
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        if name != "torch":
+        ident = get_ident()
+        if name != "torch" or ident in cls.asking:
             return None
-        sys.meta_path.remove(cls)
-        spec = sys.modules["_frozen_importlib"]._find_spec(name, path, target)
+        cls.asking.add(ident)
+        try:
+            spec = sys.modules["_frozen_importlib"]._find_spec(name, path, target)
+        finally:
+            cls.asking.discard(ident)
         if spec is not None and hasattr(spec.loader, "exec_module"):
             spec.loader = TorchLoader(spec.loader)
         return spec
@@ -330,15 +343,15 @@ class TorchLoader:
     def exec_module(self, module):
         module.__spec__.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
-        try:
+        if TorchWatch in sys.meta_path:
+            sys.meta_path.remove(TorchWatch)
             put_guard_in_force()
-        except Exception as error:
-            sys.stderr.write("cublame: the guard cannot be put in force, so the program runs unguarded: %s.\n" % error)
 
 
 # In the order in which they import each other. The files are those of the package `cublame`, and go by its names: a program
 # that has the package installed and says `cublame.guard()` gets this guard, not a second one.
 GUARD = (
+    "guard_say",
     "guard_errors",
     "guard_rules",
     "guard_check",
@@ -350,13 +363,16 @@ GUARD = (
 
 
 def put_guard_in_force():
-    for name in GUARD:
-        full_name = "cublame." + name
-        module = type(sys)(full_name)
-        module.__package__ = "cublame"
-        sys.modules[full_name] = module
-        exec(_read_code(_folder, "_cublame_" + name), module.__dict__)
-    sys.modules["cublame.guarding"].install()
+    try:
+        for name in GUARD:
+            full_name = "cublame." + name
+            module = type(sys)(full_name)
+            module.__package__ = "cublame"
+            sys.modules[full_name] = module
+            exec(_read_code(_folder, "_cublame_" + name), module.__dict__)
+        sys.modules["cublame.guarding"].install()
+    except Exception as error:
+        sys.stderr.write("cublame: the guard cannot be put in force, so the program runs unguarded: %s.\n" % error)
 
 
 # The events.

@@ -34,6 +34,7 @@ const HOOK: Embedded = Embedded {
         ("_cublame_capture.py", include_bytes!("_cublame_capture.py")),
         ("_cublame_reduce.py", include_bytes!("_cublame_reduce.py")),
         // The guard is a part of the Python package, and goes along so that mode guard needs nothing installed.
+        ("_cublame_guard_say.py", include_bytes!("../../python/cublame/guard_say.py")),
         ("_cublame_guard_errors.py", include_bytes!("../../python/cublame/guard_errors.py")),
         ("_cublame_guard_rules.py", include_bytes!("../../python/cublame/guard_rules.py")),
         ("_cublame_guard_check.py", include_bytes!("../../python/cublame/guard_check.py")),

@@ -5,9 +5,6 @@ export const MODES = ['trace', 'blocking', 'guard', 'core', 'sanitize', 'off'] a
 
 export type Mode = (typeof MODES)[number];
 
-/** The modes to choose from. Guard mode is understood where somebody wrote it, and not in this version of the program. */
-export const OFFERED_MODES: readonly Mode[] = MODES.filter((mode) => mode !== 'guard');
-
 /** The mode of a workspace in which nobody has chosen one, as in `cublame run`. */
 export const DEFAULT_MODE: Mode = 'trace';
 
@@ -42,7 +39,7 @@ export const MODE_TEXTS: Readonly<Record<Mode, ModeText>> = {
     name: 'guard',
     icon: 'shield',
     benefit: 'A bad index or label is caught before the launch, with its value',
-    cost: 'a few percent where the GPU is busy',
+    cost: 'a short wait at each checked argument',
   },
   core: {
     name: 'core dump',

@@ -168,7 +168,7 @@ export async function run(): Promise<void> {
 
   await check('tasks run a program supervised, and end as it ends', async () => {
     const tasks = await vscode.tasks.fetchTasks({ type: 'cublame' });
-    assert.deepEqual(tasks.map((task) => (task.definition as { mode?: string }).mode), ['trace', 'blocking', 'sanitize']);
+    assert.deepEqual(tasks.map((task) => (task.definition as { mode?: string }).mode), ['trace', 'blocking', 'guard', 'sanitize']);
     await show('variables.py');
     const [task] = tasks.filter((it) => it.definition['mode'] === 'blocking');
     assert.ok(task);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { DEBUGGER_MODES, MODE_TEXTS, MODES, OFFERED_MODES } from '../../src/pure/modes.ts';
+import { DEBUGGER_MODES, MODE_TEXTS, MODES } from '../../src/pure/modes.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 
@@ -48,8 +48,8 @@ test('the manifest knows the modes of the code', () => {
   const { contributes } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8')) as {
     contributes: { configuration: { properties: Record<string, { enum?: unknown[] }> }; taskDefinitions: { properties: Record<string, { enum?: unknown[] }> }[] };
   };
-  assert.deepEqual(contributes.configuration.properties['cublame.mode']?.enum, [null, ...OFFERED_MODES]);
-  assert.deepEqual(contributes.taskDefinitions[0]?.properties['mode']?.enum, OFFERED_MODES);
+  assert.deepEqual(contributes.configuration.properties['cublame.mode']?.enum, [null, ...MODES]);
+  assert.deepEqual(contributes.taskDefinitions[0]?.properties['mode']?.enum, MODES);
   assert.equal(DEBUGGER_MODES.length, MODES.length - 1);
 });
 

@@ -1,0 +1,13 @@
+"""One sentence to the user, on standard error."""
+
+from __future__ import annotations
+
+import sys
+
+
+def say(sentence):
+    try:
+        sys.stderr.write("cublame: %s.\n" % sentence)
+    except Exception:
+        # Without a standard error there is nobody to tell.
+        pass
