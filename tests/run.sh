@@ -14,7 +14,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 passed=0 failed=0
 skipped=()
-stages=(packages format clippy rust fuzz python clients torch ranks notebooks debuggers vscode pycharm)
+stages=(packages format clippy rust fuzz python wheel clients torch ranks notebooks debuggers vscode pycharm)
 
 main() {
   local wanted=("${@:-${stages[@]}}")
@@ -103,6 +103,9 @@ stage_fuzz() {
 
 # The Python package, under every Python of this machine.
 stage_python() { suite "Python package" bash tests/python/run.sh; }
+
+# The wheel, built against an old C library, in a clean environment.
+stage_wheel() { suite "wheel" bash tests/python/wheel.sh; }
 
 # Real editors as LSP clients, against the binary that cargo built.
 stage_clients() {

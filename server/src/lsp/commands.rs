@@ -30,6 +30,7 @@ pub enum Command {
     OpenReport,
     FollowAdvice,
     Doctor,
+    Repro,
 }
 
 impl Command {
@@ -47,6 +48,7 @@ impl Command {
         Command::OpenReport,
         Command::FollowAdvice,
         Command::Doctor,
+        Command::Repro,
     ];
 
     pub fn name(self) -> &'static str {
@@ -64,6 +66,7 @@ impl Command {
             Command::OpenReport => "cublame.openReport",
             Command::FollowAdvice => "cublame.followAdvice",
             Command::Doctor => "cublame.doctor",
+            Command::Repro => "cublame.repro",
         }
     }
 
@@ -103,6 +106,7 @@ impl Command {
                 Order::FollowAdvice { run, index, advice }
             }
             Command::OpenReport => Order::OpenReport { run: read_or_default::<NewestRun>(self, arguments)?.run },
+            Command::Repro => Order::Repro { run: read_or_default::<NewestRun>(self, arguments)?.run },
             Command::Doctor => Order::Doctor { trusted: read_or_default::<DoctorArguments>(self, arguments)?.trusted },
         })
     }
@@ -325,6 +329,7 @@ mod tests {
         check("cublame.stop", json!([{ "run": "r" }]), Ok(Order::Stop { run: Some(run()) }));
         check("cublame.dismiss", json!(["r"]), Err("cublame.dismiss"));
         check("cublame.clear", json!([]), Ok(Order::Clear));
+        check("cublame.repro", json!([{ "run": "r" }]), Ok(Order::Repro { run: Some(run()) }));
         check("cublame.doctor", json!([]), Ok(Order::Doctor { trusted: true }));
         check("cublame.doctor", json!([{ "trusted": false }]), Ok(Order::Doctor { trusted: false }));
         check(

@@ -80,6 +80,10 @@ pub enum Order {
         index: usize,
         advice: String,
     },
+    /// Runs a run's command again, and makes a program of the failing call alone.
+    Repro {
+        run: Option<String>,
+    },
     /// Examines the machine, and the project's Python where the workspace is trusted.
     Doctor {
         trusted: bool,
@@ -137,6 +141,7 @@ impl<E: Editor> World<E> {
             Order::CopyReport { run } => self.reported(run.as_deref()).map(|run| markdown::report(&run).into()),
             Order::OpenReport { run } => self.open_report(run.as_deref()),
             Order::FollowAdvice { run, index, advice } => self.follow_advice(&run, index, &advice),
+            Order::Repro { run } => self.reproduce(run.as_deref()),
             Order::Doctor { trusted } => self.examine(trusted),
         };
         answer.send(outcome).ok();
@@ -172,7 +177,8 @@ impl<E: Editor> World<E> {
         argv.extend(arguments);
         let cwd = self.root_of(program).map(Path::to_owned).or_else(|| program.parent().map(Path::to_owned));
         let cwd = cwd.unwrap_or_default();
-        let start = Start { argv, mode: mode.or_else(|| self.setting_of_mode(&cwd)), cwd };
+        let mode = mode.or_else(|| self.setting_of_mode(&cwd));
+        let start = Start { argv, cwd, mode, reproduces: None };
         Ok(started(self.start(&start).map_err(Refusal)?))
     }
 
@@ -210,20 +216,39 @@ impl<E: Editor> World<E> {
         Ok(Value::Null)
     }
 
-    /// The command comes from a file that anybody may have written, so it is shown before it is run.
     fn rerun(&mut self, id: &str, mode: Option<Mode>) -> Result<Value, Refusal> {
         let run = self.run(id)?;
-        let start =
-            Start { argv: run.run.argv.clone(), cwd: PathBuf::from(&run.run.cwd), mode: mode.or(Some(run.run.mode)) };
+        let mode = mode.or(Some(run.run.mode));
+        let how = mode.map(|mode| format!("Run this again in mode {mode}")).unwrap_or_default();
+        self.run_again(&run, how, mode, None)
+    }
+
+    fn reproduce(&mut self, id: Option<&str>) -> Result<Value, Refusal> {
+        let run = self.reported(id)?;
+        if !run.folder.is_absolute() {
+            return Err(Refusal("a pasted log does not say how to run its program again".to_owned()));
+        }
+        let folder = run.folder.clone();
+        self.run_again(&run, "Run this again and take the failing call out of it".to_owned(), None, Some(folder))
+    }
+
+    /// The command comes from a file that anybody may have written, so it is shown before it is run.
+    fn run_again(
+        &mut self,
+        run: &KnownRun,
+        how: String,
+        mode: Option<Mode>,
+        reproduces: Option<PathBuf>,
+    ) -> Result<Value, Refusal> {
+        let start = Start { argv: run.run.argv.clone(), cwd: PathBuf::from(&run.run.cwd), mode, reproduces };
         if start.argv.is_empty() {
-            return Err(Refusal(format!("the run {id} does not say what its command was")));
+            return Err(Refusal(format!("the run {} does not say what its command was", run.run.id)));
         }
         let root = self.root_of(&start.cwd).unwrap_or(&start.cwd).to_owned();
         if self.consents.contains(&root) {
             return Ok(started(self.start(&start).map_err(Refusal)?));
         }
-        let how = start.mode.map(|mode| format!(" in mode {mode}")).unwrap_or_default();
-        let text = format!("Run this again{how}, in {}?\n{}", start.cwd.display(), quoted(&start.argv));
+        let text = format!("{how}, in {}?\n{}", start.cwd.display(), quoted(&start.argv));
         self.ask(Asked::Rerun(start, root), text, &CHOICES);
         Ok(json!({ "asked": true }))
     }

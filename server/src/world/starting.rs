@@ -9,10 +9,12 @@ use std::process::{Command, Stdio};
 use cublame_core::mode::Mode;
 use cublame_core::run::{ProcessId, Run, Watch};
 
+use super::orders::Then;
 use super::standing::{KnownRun, Outcome};
 use super::{Editor, Event, Level, Progress, World};
 use crate::error::Error;
 use crate::os::processes;
+use crate::repro::minimal;
 
 /// What is to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub struct Start {
     pub cwd: PathBuf,
     /// None: what `cublame run` itself takes, the workspace's mode first.
     pub mode: Option<Mode>,
+    /// The folder of the run whose failing call is to be taken out: then this is its command, to be run for that.
+    pub reproduces: Option<PathBuf>,
 }
 
 /// The children of this server that have not ended. They are not ended with it.
@@ -38,6 +42,15 @@ struct Child {
 impl Start {
     /// The command line that runs it, by this very program.
     pub fn command(&self, cublame: &Path) -> Vec<String> {
+        if let Some(run) = &self.reproduces {
+            // The user has seen the command already.
+            let words = ["repro", "--minimal", "--yes"].map(str::to_owned);
+            return [cublame.display().to_string()]
+                .into_iter()
+                .chain(words)
+                .chain([run.display().to_string()])
+                .collect();
+        }
         let mut words = vec![cublame.display().to_string(), "run".to_owned()];
         if let Some(mode) = self.mode {
             words.extend(["--mode".to_owned(), mode.to_string()]);
@@ -90,8 +103,18 @@ impl<E: Editor> World<E> {
         self.children.by_number.insert(number, Child { process });
         self.editor.progress(number, Progress::Begin(start.argv.join(" ")));
         let events = self.events.clone();
+        let reproduces = start.reproduces.clone();
         tokio::spawn(async move {
-            let failure = match child.wait().await.map(|status| status.code()) {
+            let ended = child.wait().await.map(|status| status.code());
+            if let Some(run) = reproduces {
+                let (failure, made) = reproduced(ended, &run);
+                events.post(Event::ChildEnded { child: number, failure });
+                if let Some(program) = made {
+                    events.post(Event::Written { outcome: Ok(()), then: Then::Open(program) });
+                }
+                return;
+            }
+            let failure = match ended {
                 Ok(Some(code @ 125..=127)) => Some(not_started(code)),
                 Ok(_) => None,
                 Err(error) => Some(format!("the run was lost sight of: {error}")),
@@ -154,6 +177,17 @@ fn stop(process: ProcessId) -> Result<(), String> {
     let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
     let Some(pid) = pid else { return Err(format!("{} is no process", process.pid)) };
     kill_process(pid, Signal::TERM).map_err(|error| format!("process {} could not be stopped: {error}", process.pid))
+}
+
+/// What to say of a reproducer that was not made, and the program that was.
+fn reproduced(ended: std::io::Result<Option<i32>>, run: &Path) -> (Option<String>, Option<PathBuf>) {
+    match ended {
+        Ok(Some(0)) => (None, Some(run.join("repro").join(minimal::PROGRAM))),
+        _ => {
+            let run = run.display();
+            (Some(format!("the failing call could not be taken out: `cublame repro --minimal {run}` says why")), None)
+        }
+    }
 }
 
 /// The exit codes with which `cublame run` says that the child was never there.

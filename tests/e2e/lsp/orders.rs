@@ -185,6 +185,28 @@ fn a_terminal_of_the_editor_is_used_where_there_is_one() {
     assert_eq!(asked.cwd, project.root().to_str().expect("text"));
 }
 
+/// Its command is shown before it is run, as for a rerun; the command line that then runs asks no more.
+#[test]
+fn the_failing_call_is_taken_out_in_a_terminal_of_the_editor() {
+    let project = Project::new(&[("train.py", FAILS)]);
+    let mut server = silent(&project);
+    server.ignore("window/logMessage");
+    server.ignore("textDocument/publishDiagnostics");
+    let mut initialize = able(&project);
+    initialize["initializationOptions"] = json!({ "custom": ["cublame/runInTerminal"] });
+    server.initialize(initialize);
+    let ran = project.ran(&project.failure("train.py"));
+    let answer = eventually("the run to be known", || server.command("cublame.repro", json!({ "run": ran.id() })).ok());
+    assert_eq!(answer, Some(json!({ "asked": true })));
+    let (id, question) = server.server_request::<ShowMessageRequest>();
+    assert!(question.message.starts_with("Run this again and take the failing call out of it"), "{}", question.message);
+    let choices = question.actions.expect("choices");
+    server.respond(id, json!(choices[0]));
+    let asked = server.notification::<InTerminal>();
+    let words: Vec<&str> = asked.argv.iter().skip(1).map(String::as_str).collect();
+    assert_eq!(words, ["repro", "--minimal", "--yes", ran.path().to_str().expect("text")]);
+}
+
 #[test]
 fn the_editors_setting_is_for_projects_in_which_nobody_has_chosen_a_mode() {
     let project = Project::new(&[("train.py", FAILS)]);
@@ -358,6 +380,7 @@ fn what_cannot_be_done_is_said_in_one_sentence() {
         ("cublame.rerun", json!({ "run": "20260101T000000.000Z-00000001" }), "no run of this workspace is called"),
         ("cublame.dismiss", json!({ "run": "../../etc" }), "no run of this workspace is called"),
         ("cublame.openReport", json!(null), "no run of this workspace has failed"),
+        ("cublame.repro", json!(null), "no run of this workspace has failed"),
         ("cublame.stop", json!(null), "no run of this workspace is running"),
         ("cublame.setMode", json!({ "mode": "fast" }), "`fast` is not a mode"),
     ] {

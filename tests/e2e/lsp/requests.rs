@@ -17,7 +17,13 @@ fn titles(actions: &[Value]) -> Vec<&str> {
     actions.iter().map(|action| action["title"].as_str().expect("a title")).collect()
 }
 
-const ALL: [&str; 4] = ["Rerun with blocking launches", "Open the report", "Dismiss", "Copy the report"];
+const ALL: [&str; 5] = [
+    "Rerun with blocking launches",
+    "Open the report",
+    "Make a program of the failing call alone",
+    "Dismiss",
+    "Copy the report",
+];
 
 #[test]
 fn actions_need_nothing_but_the_diagnostic() {

@@ -90,6 +90,9 @@ fn commands(data: &Data) -> Vec<LspCommand> {
         commands.push(command("Rerun with blocking launches", Command::Rerun, arguments));
     }
     commands.push(command("Open the report", Command::OpenReport, run()));
+    if !data.run.starts_with("pasted log") {
+        commands.push(command("Make a program of the failing call alone", Command::Repro, run()));
+    }
     commands.push(command("Dismiss", Command::Dismiss, run()));
     commands.push(command("Copy the report", Command::CopyReport, run()));
     commands
