@@ -19,6 +19,8 @@ pub mod parse;
 pub mod gpu_core;
 pub mod journal;
 
+pub mod dap;
+
 pub mod evidence;
 pub mod verdict;
 

@@ -5,12 +5,14 @@ pub mod place;
 pub mod folder;
 
 pub mod events;
+pub mod standing;
 pub mod stored_log;
 pub mod traced;
 
 pub mod index;
 pub mod retention;
 
+pub mod environment;
 pub mod facts;
 pub mod journals;
 pub mod mode;
