@@ -10,6 +10,7 @@ pub mod lsp;
 pub mod world;
 
 pub mod configure;
+pub mod dap;
 pub mod doctor;
 pub mod gpu;
 pub mod interpreter;

@@ -19,6 +19,7 @@ pub mod parse;
 pub mod gpu_core;
 pub mod journal;
 
+pub mod dap;
 pub mod hang;
 
 pub mod evidence;

@@ -8,6 +8,7 @@ use cublame_core::config::shell::{Format, print};
 use cublame_core::mode::{self, Half, Mode};
 
 use crate::error::{Error, Result};
+use crate::session::environment::environment;
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -24,7 +25,7 @@ pub struct Arguments {
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let mut notes = Vec::new();
-    let mut block = super::run::environment(arguments.mode, None, Some("run".to_owned()), &mut notes);
+    let mut block = environment(arguments.mode, None, Some("run".to_owned()), &mut notes);
     if arguments.shared {
         block.variables.retain(|variable| variable.half == Half::Shared);
     } else {

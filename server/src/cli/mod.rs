@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand, each with its arguments and a `main` that returns the exit code.
 
 mod configure;
+mod dap;
 mod demo;
 mod doctor;
 mod env;
@@ -51,6 +52,8 @@ enum Command {
     Relay,
     /// Write run configurations for VS Code, PyCharm, your shell or a notebook
     Configure(configure::Arguments),
+    /// A debug adapter for any editor: debugpy's own, with the mode's variables and the verdict where it stops
+    Dap(dap::Arguments),
     /// Print a mode's variables for a shell
     Env(env::Arguments),
     #[command(name = starting::IN_NEW_SESSION, hide = true)]
@@ -92,6 +95,7 @@ pub fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
         Command::Configure(arguments) => configure::main(arguments),
+        Command::Dap(arguments) => dap::main(arguments),
         Command::Env(arguments) => env::main(arguments),
         Command::InNewSession { words } => Err(starting::in_new_session(words)),
         Command::Lint(arguments) => lint::main(arguments),

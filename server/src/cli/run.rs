@@ -1,6 +1,5 @@
 //! `cublame run`: a program in a mode, its streams, signals and exit code untouched, and the verdict at a failure.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,11 +12,12 @@ use cublame_core::Evidence;
 use cublame_core::catalog::Texts;
 use cublame_core::config::launchers::{is_torchrun, not_carried};
 use cublame_core::hang::Hang;
-use cublame_core::mode::{EnvBlock, Half, Machine, Mode, Os, Variable, env_block, prefix};
+use cublame_core::mode::{EnvBlock, Half, Mode, Variable, prefix};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
 use crate::os::{processes, signals};
 use crate::render::terminal;
+use crate::session::environment::environment;
 use crate::session::folder::{ELASTIC, RunFolder};
 use crate::session::journals::Journals;
 use crate::session::mode::{Wishes, resolve_mode};
@@ -28,7 +28,6 @@ use crate::session::traced::CORES;
 use crate::session::verdict::{Concluded, conclude, write_copy};
 use crate::session::{facts, index, journals, retention};
 use crate::sources::judge;
-use crate::{hook, tracer};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -171,54 +170,6 @@ fn prepare_journals(mode: Mode, folder: Option<&RunFolder>, notes: &mut Vec<Stri
     let dumps = folder.filter(|_| mode == Mode::Core).map(|folder| journals::make_folder(folder.path(), CORES));
     let prepared = dumps.unwrap_or(Ok(())).and_then(|()| Journals::prepare());
     prepared.map_err(|failure| notes.push(format!("launches are not traced: no memory for them ({failure})"))).ok()
-}
-
-/// What the child's environment gets beside what this process has. `journal` is where its launches go.
-pub(super) fn environment(
-    mode: Mode,
-    folder: Option<&RunFolder>,
-    journal: Option<String>,
-    notes: &mut Vec<String>,
-) -> EnvBlock {
-    let mut current = BTreeMap::new();
-    let mut unreadable = Vec::new();
-    for (name, value) in std::env::vars_os() {
-        match (name.into_string(), value.into_string()) {
-            (Ok(name), Ok(value)) => {
-                current.insert(name, value);
-            }
-            (Ok(name), Err(_)) => unreadable.push(name),
-            (Err(_), _) => {}
-        }
-    }
-    let path = |path: &Path| path.to_str().map(str::to_owned);
-    let mut hook = match hook::install() {
-        Ok(folder) => path(&folder),
-        Err(error) => {
-            notes.push(format!("Python exceptions are read from the output alone, since {error}"));
-            None
-        }
-    };
-    if unreadable.iter().any(|name| name == "PYTHONPATH") {
-        notes.push(
-            "PYTHONPATH is not UTF-8 and stays as it is, so Python exceptions are read from the output.".to_owned(),
-        );
-        hook = None;
-    }
-    let mut tracer = None;
-    if matches!(mode, Mode::Trace | Mode::Core) && journal.is_some() {
-        match tracer::install() {
-            Ok(library) => tracer = path(&library),
-            Err(error) => notes.push(format!("launches are not traced, since {error}")),
-        }
-    }
-    let run = folder.and_then(|folder| path(folder.path()));
-    let has_tracer = tracer.is_some() && journal.is_some();
-    let block = env_block(mode, Os::HERE, &Machine { hook, tracer, journal, run }, &current);
-    // Why there is no tracer was said above.
-    let left_out = block.left_out.iter().filter(|left| left.name != "LD_PRELOAD" || has_tracer);
-    notes.extend(left_out.map(|left| format!("{} is not set: {}.", left.name, left.why)));
-    block
 }
 
 /// Where torchrun is to write what it knows of the worker that failed first; the user's own choice stays.

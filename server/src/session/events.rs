@@ -7,6 +7,7 @@ use cublame_core::evidence::{Crash, ProcessEvents};
 use serde::Deserialize;
 
 use super::folder::{EVENTS, LARGEST_FILE};
+use super::standing;
 use crate::os::files;
 
 /// The events of a run, one entry a process in the order of their first event, and what could not be read.
@@ -26,6 +27,11 @@ pub fn read(run: &Path) -> (Vec<ProcessEvents>, Vec<String>) {
             }
             Err(failure) => unread.push(format!("{EVENTS}/{name} cannot be read: {failure}.")),
         }
+    }
+    for (label, bytes) in standing::files(run, &mut unread) {
+        let (process, mut sentences) = parse_as(&label, &bytes);
+        unread.append(&mut sentences);
+        process.into_iter().for_each(|process| standing::join(&mut processes, process));
     }
     let first = |process: &ProcessEvents| process.events.first().map_or(f64::INFINITY, |event| event.time);
     processes.sort_by(|a, b| first(a).total_cmp(&first(b)));
@@ -63,6 +69,10 @@ fn names(run: &Path, ending: &str) -> std::io::Result<Vec<String>> {
 
 /// One file: the events of one process, and sentences about the lines that are not events.
 pub fn parse(name: &str, bytes: &[u8]) -> (Option<ProcessEvents>, Vec<String>) {
+    parse_as(&format!("{EVENTS}/{name}"), bytes)
+}
+
+fn parse_as(label: &str, bytes: &[u8]) -> (Option<ProcessEvents>, Vec<String>) {
     let mut events: Vec<Event> = Vec::new();
     let (mut damaged, mut later, mut cut_off) = (0, 0, false);
     let mut rest = bytes;
@@ -86,14 +96,14 @@ pub fn parse(name: &str, bytes: &[u8]) -> (Option<ProcessEvents>, Vec<String>) {
 
     let mut unread = Vec::new();
     if damaged > 0 {
-        unread.push(format!("{} in {EVENTS}/{name} {} left out.", count(damaged, "damaged line"), was(damaged)));
+        unread.push(format!("{} in {label} {} left out.", count(damaged, "damaged line"), was(damaged)));
     }
     if later > 0 {
         let events = count(later, "event");
-        unread.push(format!("{events} in {EVENTS}/{name} {} of a later version of cublame and left out.", was(later)));
+        unread.push(format!("{events} in {label} {} of a later version of cublame and left out.", was(later)));
     }
     if cut_off {
-        unread.push(format!("The last line of {EVENTS}/{name} is cut off: its process was stopped while it wrote."));
+        unread.push(format!("The last line of {label} is cut off: its process was stopped while it wrote."));
     }
     let process = events.first().map(|first| first.pid).map(|pid| ProcessEvents { pid, events });
     (process, unread)

@@ -322,7 +322,7 @@ impl RunFolder {
     }
 
     /// A reader sees the old file or the whole new one.
-    fn write_aside(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn write_aside(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let aside = self.path.join(format!(".{name}.{}", std::process::id()));
         let written = OpenOptions::new()
             .write(true)

@@ -7,12 +7,14 @@ pub mod folder;
 pub mod task;
 
 pub mod events;
+pub mod standing;
 pub mod stored_log;
 pub mod traced;
 
 pub mod index;
 pub mod retention;
 
+pub mod environment;
 pub mod facts;
 pub mod journals;
 pub mod mode;

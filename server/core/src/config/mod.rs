@@ -10,6 +10,7 @@ mod entries;
 mod jsonc;
 
 pub mod launch_json;
+pub mod launch_request;
 pub mod run_xml;
 pub mod tasks_json;
 

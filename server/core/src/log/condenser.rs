@@ -62,6 +62,15 @@ impl Condenser {
         }
         Log { lines: self.kept.into_lines(), total_lines, total_bytes: self.bytes }
     }
+
+    /// The log so far, for a look at a program that a debugger holds; a line without its end is not in it.
+    pub fn snapshot(&self) -> Log {
+        Log {
+            lines: self.kept.clone().into_lines(),
+            total_lines: self.streams.iter().map(|state| state.lines).sum(),
+            total_bytes: self.bytes,
+        }
+    }
 }
 
 #[derive(Debug)]
