@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 pub mod configuring;
 pub mod finding;
 pub mod linting;
+pub mod mark;
 pub mod notebooks;
 pub mod orders;
 pub mod paths;
@@ -27,6 +28,7 @@ mod watching;
 use configuring::{Configured, Edits};
 use finding::Finding;
 use linting::Linted;
+use mark::Mark;
 use notebooks::{CellDocument, CellsDone, Notebook};
 use orders::{Answer, Order, Then};
 use paths::Mapping;
@@ -128,6 +130,8 @@ pub trait Editor: Send + 'static {
         findings: &[Finding],
         linted: Option<&Linted>,
     );
+    /// What the marks of the open files tell has changed.
+    fn marks_changed(&mut self);
     /// The runs of the workspace, newest first.
     fn runs(&mut self, runs: &[&KnownRun]);
     fn tell(&mut self, level: Level, text: String);
@@ -175,6 +179,8 @@ pub struct Settings {
     pub lint_ignore: Vec<String>,
     /// `cublame.locale`, else the editor's.
     pub language: Language,
+    /// `cublame.inlayHints` is false.
+    pub no_inlay_hints: bool,
 }
 
 /// What request handlers read: the newest state that the world has published.
@@ -182,6 +188,8 @@ pub struct Settings {
 pub struct Snapshot {
     pub language: Language,
     pub findings: BTreeMap<PathBuf, Arc<[Finding]>>,
+    pub marks: BTreeMap<PathBuf, Arc<[Mark]>>,
+    pub no_inlay_hints: bool,
     /// The open Python files.
     pub linted: BTreeMap<PathBuf, Arc<Linted>>,
     pub runs: Vec<Arc<KnownRun>>,
@@ -246,6 +254,7 @@ pub fn start<E: Editor>(make_editor: impl FnOnce(Reply) -> E, surroundings: Surr
         disk: FileTexts::new(),
         gone: HashSet::new(),
         shown: BTreeMap::new(),
+        marks: BTreeMap::new(),
         dirty: BTreeSet::new(),
         reading: Reading::Idle,
         children: starting::Children::default(),
@@ -308,6 +317,7 @@ struct World<E> {
     /// Findings whose line was edited and saved, by run and index.
     gone: HashSet<(String, usize)>,
     shown: BTreeMap<PathBuf, Arc<[Finding]>>,
+    marks: BTreeMap<PathBuf, Arc<[Mark]>>,
     /// The files to show anew.
     dirty: BTreeSet<PathBuf>,
     reading: Reading,
@@ -337,7 +347,12 @@ impl<E: Editor> World<E> {
                     || self.settings.language != settings.language;
                 let relint = (&self.settings.lint_select, &self.settings.lint_ignore)
                     != (&settings.lint_select, &settings.lint_ignore);
+                let other_hints = self.settings.no_inlay_hints != settings.no_inlay_hints;
                 self.settings = settings;
+                if other_hints {
+                    self.recompute();
+                    self.editor.marks_changed();
+                }
                 if relint {
                     self.lint_all_again();
                 }
@@ -482,16 +497,19 @@ impl<E: Editor> World<E> {
             *last = last.max(*time);
         }
         let mut files: BTreeMap<PathBuf, Vec<Finding>> = BTreeMap::new();
+        let mut marked: BTreeMap<PathBuf, Vec<Mark>> = BTreeMap::new();
         for standing in standing {
             let Some(surveyed) = surveyed().find(|surveyed| surveyed.run.folder == standing.run.folder) else {
                 continue;
             };
-            for finding in &surveyed.findings {
-                if !self.gone.contains(&(finding.run.clone(), finding.index)) {
-                    let finding = Finding { not_reproduced: standing.not_reproduced, ..finding.clone() };
-                    let shown = self.in_notebook(finding, &done);
-                    shown.into_iter().for_each(|it| files.entry(it.path.clone()).or_default().push(it));
-                }
+            let stays = |finding: &&Finding| !self.gone.contains(&(finding.run.clone(), finding.index));
+            for finding in surveyed.findings.iter().filter(stays) {
+                let finding = Finding { not_reproduced: standing.not_reproduced, ..finding.clone() };
+                let shown = self.in_notebook(finding, &done);
+                shown.into_iter().for_each(|it| files.entry(it.path.clone()).or_default().push(it));
+            }
+            for mark in surveyed.marks.iter().filter(|_| surveyed.findings.iter().any(|finding| stays(&finding))) {
+                marked.entry(mark.path.clone()).or_default().push(mark.clone());
             }
         }
         let new: BTreeMap<PathBuf, Arc<[Finding]>> =
@@ -499,6 +517,9 @@ impl<E: Editor> World<E> {
         let paths: BTreeSet<PathBuf> = self.shown.keys().chain(new.keys()).cloned().collect();
         self.dirty.extend(paths.into_iter().filter(|path| self.shown.get(path) != new.get(path)));
         self.shown = new;
+        let marks = marked.into_iter().map(|(path, marks)| (path, marks.into())).collect();
+        let other_marks = self.marks != marks;
+        self.marks = marks;
         self.disk.retain(|path, _| self.shown.contains_key(path));
         let mut runs: Vec<Arc<KnownRun>> = self.known_runs().cloned().map(Arc::new).collect();
         runs.sort_by_key(|run| std::cmp::Reverse(run.generation()));
@@ -506,9 +527,14 @@ impl<E: Editor> World<E> {
         self.publish.send_replace(Arc::new(Snapshot {
             language: self.settings.language,
             findings: self.shown.clone(),
+            marks: self.marks.clone(),
+            no_inlay_hints: self.settings.no_inlay_hints,
             linted: self.linted.clone(),
             runs,
         }));
+        if other_marks {
+            self.editor.marks_changed();
+        }
     }
 
     fn dirty_if_shown(&mut self, path: &Path) {

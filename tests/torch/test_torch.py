@@ -22,6 +22,23 @@ EXPECTED = [
     ("ranks", "unrecognised", "exact", {"rank": 1, "fatal": True}),
     ("thread", "no-driver", "exact", {"fatal": False}),
     ("caught", "no-driver", None, {"fatal": False}),
+    ("locals", "unrecognised", "exact", {"fatal": True}),
+]
+
+# The tensors and objects of the deepest frame, those first that the line names.
+LOCALS = [
+    "tok int64 [2, 3] cpu (3, 1)",
+    "turned float32 [5, 3] cpu (1, 5)",
+    "sparse float32 [3, 3] cpu sparse_coo",
+    "loud float32 [6] cpu (1,)",
+    "half float16 [8, 3] cpu (9, 3)",
+    "dates datetime64 [2] cpu (1,)",
+    "self.emb.weight float32 [10, 4] cpu (4, 1) grad",
+    "self.scale bfloat16 [4] cpu (1,) grad",
+    "self __main__.Net module",
+    "wrapper __main__.Wrapper object",
+    "self.emb torch.nn.modules.sparse.Embedding module",
+    "self.optimizer torch.optim.sgd.SGD optimizer",
 ]
 
 
@@ -66,8 +83,24 @@ def check(name, kind, certainty, rest):
             shown = ours.stderr[len(bare.stderr):] if not launch else ours.stderr
             if first["fatal"]:
                 assert f"{name}.py:{marker_line(program)}".encode() in shown, shown.decode()
+        if name == "locals":
+            told = told_of_deepest_frame(first)
+            assert sorted(told) == sorted(line.replace("__main__.", "") for line in LOCALS), told
+            assert told[0] == LOCALS[0], told
         for field, value in rest.items():
             assert first[field] == value, f"{field} is {first[field]}"
+
+
+def told_of_deepest_frame(verdict):
+    deepest = max(tensor["frame"] for tensor in verdict["tensors"])
+    told = []
+    for tensor in verdict["tensors"]:
+        layout = tensor["layout"] or str(tuple(tensor["strides"]))
+        words = [tensor["name"], tensor["dtype"], str(tensor["shape"]), tensor["device"], layout]
+        told += [" ".join(words + ["grad"] * bool(tensor["requires_grad"]))] if tensor["frame"] == deepest else []
+    for held in verdict["objects"]:
+        told += [f"{held['name']} {held['class']} {held['kind']}"] if held["frame"] == deepest else []
+    return told
 
 
 def main():

@@ -9,6 +9,7 @@ mod context;
 mod failure;
 pub(crate) mod guard;
 mod launches;
+mod locals;
 mod named;
 mod nccl;
 mod place;
@@ -166,6 +167,9 @@ impl Case {
             texts.line(&format!("because.{key}"), &arguments)
         };
         let exception = link.filter(|link| !link.type_name.is_empty() && root.told != Told::Exit);
+        let spots = root.spots(sources);
+        let frames = judgement.frames.unwrap_or_else(|| spots.iter().map(|spot| spot.frame(sources)).collect());
+        let (tensors, objects) = locals::locals(&frames, spots);
         let survived = root.survived || evidence.exit.is_some_and(|exit| exit.success());
         Verdict {
             kind: root.kind.id.clone(),
@@ -184,10 +188,9 @@ impl Case {
             phase: context::phase(root, &self.asserts, sources),
             asserts: self.asserts.entries(),
             memory: oom::memory(&message),
-            frames: judgement
-                .frames
-                .unwrap_or_else(|| root.spots(sources).iter().map(|spot| spot.frame(sources)).collect()),
-            tensors: Vec::new(),
+            frames,
+            tensors,
+            objects,
             rank: root.rank,
             device: self.asserts.device.or_else(|| oom::device(&message)),
             collateral: self.collateral(texts),

@@ -396,6 +396,7 @@ fn bare(kind: &str, said: &str) -> Verdict {
         memory: None,
         frames: Vec::new(),
         tensors: Vec::new(),
+        objects: Vec::new(),
         rank: None,
         device: None,
         collateral: Vec::new(),

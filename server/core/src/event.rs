@@ -169,6 +169,59 @@ pub struct EventFrame {
     /// The file was written to after the process had started, so that the line may be another one than the one that ran.
     #[serde(default)]
     pub changed: bool,
+    /// The tensors that its local variables held, those first that the line names. Only of the deepest frames that may be
+    /// the user's, and only as many as the hook's bounds allow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locals: Vec<Local>,
+}
+
+/// A local variable, an item of one, or an attribute of `self`: what it is, never what it holds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Local {
+    /// `tok`, `batch['x']`, `xs[0]`, `self.weight`
+    pub name: String,
+    /// As a traceback prints a class: a builtin has no module, nor has one of `__main__`.
+    pub class: String,
+    #[serde(flatten)]
+    pub what: LocalKind,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum LocalKind {
+    Tensor(Described),
+    /// Of NumPy, CuPy or JAX.
+    Array(Described),
+    Module,
+    Optimizer,
+    /// A list, tuple or dict that holds more than was told.
+    Container {
+        length: u64,
+    },
+    /// Of a later version, or one of which no more may be asked.
+    #[default]
+    #[serde(other)]
+    Object,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Described {
+    pub shape: Vec<u64>,
+    /// `int64`
+    pub dtype: String,
+    /// `cuda:0`, `cpu`; `traced` of a value that a compiler only stands for.
+    pub device: String,
+    /// In elements. None where they are no whole number of them, and of a layout that has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strides: Option<Vec<i64>>,
+    /// `sparse_coo`; None for the common layout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requires_grad: Option<bool>,
+    /// Its elements' bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -47,6 +47,9 @@ pub struct Verdict {
     /// Outermost first, as Python prints them.
     pub frames: Vec<Frame>,
     pub tensors: Vec<Tensor>,
+    /// Modules and optimisers of the failing frames, and what else is only known by its class. Left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<Object>,
     pub rank: Option<u32>,
     pub device: Option<u32>,
     /// Failures that only followed from this one.
@@ -166,15 +169,44 @@ pub struct OtherProcess {
     pub bytes: u64,
 }
 
-/// A tensor of a failing frame. Never a value: after a GPU fault reading one fails or hangs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A tensor of a failing frame, as it stood when the error surfaced. Never a value: after a GPU fault reading one fails or
+/// hangs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tensor {
+    /// `tok`, `batch['x']`, `self.weight`
     pub name: String,
     pub shape: Vec<u64>,
     pub dtype: String,
     pub device: String,
     /// Index into `frames`.
     pub frame: usize,
+    /// `torch.nn.parameter.Parameter`
+    #[serde(default)]
+    pub class: Option<String>,
+    /// In elements.
+    #[serde(default)]
+    pub strides: Option<Vec<i64>>,
+    /// `sparse_coo`; null for the common layout.
+    #[serde(default)]
+    pub layout: Option<String>,
+    #[serde(default)]
+    pub requires_grad: Option<bool>,
+    #[serde(default)]
+    pub bytes: Option<u64>,
+}
+
+/// Something of a failing frame that is no tensor: only its class is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Object {
+    pub name: String,
+    pub class: String,
+    /// `module`, `optimizer`, `container`, `object`
+    pub kind: String,
+    /// Index into `frames`.
+    pub frame: usize,
+    /// How many items a container has.
+    #[serde(default)]
+    pub length: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

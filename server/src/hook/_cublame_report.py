@@ -1,7 +1,7 @@
 """Describes an exception as server/core/src/event.rs wants it. Loaded when there is one.
 
 It reads names, lines, files on disk and `str(exception)`, never another value of the program: after a GPU fault the repr of
-a tensor fails or hangs.
+a tensor fails or hangs. What may be said of the locals is said by `_cublame_locals.py`.
 It imports nothing that was not there at the start. An import holds a lock, and in a child that was forked while another
 thread held it, it is never released.
 """
@@ -22,9 +22,10 @@ DEEPEST_GROUP = 10
 MARK = b"\xef\xbb\xbf"
 
 
-def describe(value, traceback, process):
+def describe(value, traceback, process, locals_of_event):
     """The chain of an exception and the hashes of the files that it names."""
     sources = Sources(process)
+    sources.locals = locals_of_event
     links, left_out = links_of(value, traceback, sources, set(), 0)
     process.hashes.update(sources.hashes)
     return {"chain": links, "links_left_out": left_out, "hashes": sources.hashes}
@@ -171,7 +172,10 @@ def frames_of(traceback, sources):
     left_out = max(0, len(entries) - MOST_FRAMES)
     if left_out:
         entries[MOST_FRAMES // 2 : -MOST_FRAMES // 2] = []
-    return [frame_of(entry, sources) for entry in entries], left_out
+    frames = [frame_of(entry, sources) for entry in entries]
+    if sources.locals is not None:
+        sources.locals.tell([(entry.tb_frame, frame) for entry, frame in zip(entries, frames)])
+    return frames, left_out
 
 
 def frame_of(entry, sources):
@@ -246,6 +250,7 @@ class Sources:
         self.process = process
         self.known = {}
         self.hashes = {}
+        self.locals = None
 
     def of(self, filename, module_globals):
         source = self.known.get(filename)

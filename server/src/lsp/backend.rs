@@ -12,8 +12,8 @@ use tower_lsp::ls_types::{
     DidChangeNotebookDocumentParams, DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams,
     DidCloseNotebookDocumentParams, DidCloseTextDocumentParams, DidOpenNotebookDocumentParams,
     DidOpenTextDocumentParams, DidSaveNotebookDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams, Hover,
-    HoverParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, NotebookCell, Uri,
-    WorkDoneProgressCancelParams,
+    HoverParams, InitializeParams, InitializeResult, InitializedParams, InlayHint, InlayHintParams, LSPAny,
+    NotebookCell, Uri, WorkDoneProgressCancelParams,
 };
 use tower_lsp::{Client, LanguageServer, LspServiceBuilder};
 
@@ -148,6 +148,10 @@ impl LanguageServer for Backend {
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
         Ok(handlers::code_lens::code_lens(self, &params))
+    }
+
+    async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
+        Ok(handlers::inlay_hint::inlay_hints(self, &params))
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {

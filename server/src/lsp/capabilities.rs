@@ -39,6 +39,7 @@ pub fn capabilities(features: &Features) -> ServerCapabilities {
             CodeActionProviderCapability::Simple(true)
         }),
         code_lens_provider: Some(CodeLensOptions { resolve_provider: None }),
+        inlay_hint_provider: Some(OneOf::Left(true)),
         execute_command_provider: Some(ExecuteCommandOptions {
             commands: Command::ALL.iter().map(|command| command.name().to_owned()).collect(),
             work_done_progress_options: WorkDoneProgressOptions::default(),

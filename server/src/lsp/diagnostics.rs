@@ -13,6 +13,7 @@ use tower_lsp::ls_types::{
 
 use super::features::Features;
 use super::workspace_edit::{byte_range, text_edits};
+use crate::render::tensors;
 use crate::world::finding::{Finding, Whereabouts};
 use crate::world::linting::Linted;
 
@@ -155,6 +156,9 @@ fn severity(finding: &Finding, edited: bool) -> DiagnosticSeverity {
 /// A verdict over its line, for a client that shows plain text only.
 pub fn plain_hover(verdict: &Verdict) -> String {
     let mut lines = vec![format!("{}.", capitalised(verdict.summary.trim_end_matches('.'))), certainty(verdict)];
+    lines.extend(
+        (0..verdict.frames.len()).rev().map(|frame| tensors::plain(verdict, frame)).filter(|it| !it.is_empty()),
+    );
     lines.extend(verdict.advice.iter().map(|advice| format!("{}: {}", advice.title, advice.detail)));
     lines.join("\n")
 }

@@ -59,6 +59,7 @@ enum Outgoing {
     Runs(Vec<RunLine>),
     RunInTerminal(RunInTerminal),
     LensRefresh,
+    HintRefresh,
 }
 
 /// `cublame/runs`: the runs of the workspace, newest first.
@@ -177,6 +178,10 @@ async fn send(client: &Client, letter: Outgoing) {
             let client = client.clone();
             detached(ANSWER, async move { client.code_lens_refresh().await });
         }
+        Outgoing::HintRefresh => {
+            let client = client.clone();
+            detached(ANSWER, async move { client.inlay_hint_refresh().await });
+        }
     }
 }
 
@@ -213,6 +218,12 @@ impl Editor for LspEditor {
         }
         if changed && features.lens_refresh {
             self.post(Outgoing::LensRefresh);
+        }
+    }
+
+    fn marks_changed(&mut self) {
+        if self.features().hint_refresh {
+            self.post(Outgoing::HintRefresh);
         }
     }
 

@@ -24,6 +24,7 @@ pub struct Features {
     pub pull_settings: bool,
     pub settings_registration: bool,
     pub lens_refresh: bool,
+    pub hint_refresh: bool,
     /// `workspace/applyEdit`
     pub apply_edit: bool,
     /// Edits name the version of the document that they are for.
@@ -94,6 +95,7 @@ fn features(params: &InitializeParams) -> Features {
         progress: yes(window.and_then(|it| it.work_done_progress)),
         pull_settings: yes(workspace.and_then(|it| it.configuration)),
         settings_registration: yes(workspace.and_then(|it| it.did_change_configuration.as_ref()?.dynamic_registration)),
+        hint_refresh: yes(workspace.and_then(|it| it.inlay_hint.as_ref()?.refresh_support)),
         lens_refresh: yes(workspace.and_then(|it| it.code_lens.as_ref()?.refresh_support)),
         apply_edit: yes(workspace.and_then(|it| it.apply_edit)),
         versioned_edits,
@@ -177,6 +179,7 @@ mod tests {
                 pull_settings: true,
                 settings_registration: true,
                 lens_refresh: true,
+                hint_refresh: true,
                 versioned_edits: true,
                 create_files: true,
                 ..common.clone()
@@ -192,6 +195,7 @@ mod tests {
                 show_document: true,
                 progress: true,
                 pull_settings: true,
+                hint_refresh: true,
                 ..common.clone()
             }
         );

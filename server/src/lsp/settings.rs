@@ -20,6 +20,8 @@ pub struct Settings {
     pub lint_select: Vec<String>,
     pub lint_ignore: Vec<String>,
     pub language: Language,
+    /// No tensors at the ends of the failing lines.
+    pub no_inlay_hints: bool,
     /// What could not be used, as whole sentences.
     pub complaints: Vec<String>,
 }
@@ -53,12 +55,24 @@ pub fn of_section(section: Option<&Value>, locale: Option<&str>) -> Settings {
     settings.path_mappings = path_mappings(section, &mut settings.complaints);
     settings.lint_select = rules(section, "select", &mut settings.complaints);
     settings.lint_ignore = rules(section, "ignore", &mut settings.complaints);
+    settings.no_inlay_hints = !switch(section, "inlayHints", true, &mut settings.complaints);
     match mode.as_deref().map(str::parse::<Mode>) {
         Some(Ok(mode)) => settings.mode = Some(mode),
         Some(Err(unknown)) => settings.complaints.push(format!("the setting {SECTION}.mode: {unknown}")),
         None => {}
     }
     settings
+}
+
+fn switch(section: Option<&Value>, name: &str, usual: bool, complaints: &mut Vec<String>) -> bool {
+    match section.and_then(|section| section.get(name)) {
+        None | Some(Value::Null) => usual,
+        Some(Value::Bool(on)) => *on,
+        Some(_) => {
+            complaints.push(format!("the setting {SECTION}.{name} is neither true nor false and is left out"));
+            usual
+        }
+    }
 }
 
 /// `{ "lint": { "ignore": ["hardcoded-device"] } }`
@@ -131,10 +145,11 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_said_and_left_out() {
         let settings = of_section(
-            Some(&json!({ "mode": "fast", "python": 3, "pathMappings": [{ "localRoot": "/a" }] })),
+            Some(&json!({ "mode": "fast", "python": 3, "pathMappings": [{ "localRoot": "/a" }], "inlayHints": "no" })),
             Some("zh_CN"),
         );
         assert_eq!((settings.mode, settings.python, settings.language), (None, None, Language::SimplifiedChinese));
-        assert_eq!(settings.complaints.len(), 3, "{:?}", settings.complaints);
+        assert_eq!(settings.complaints.len(), 4, "{:?}", settings.complaints);
+        assert!(!settings.no_inlay_hints);
     }
 }

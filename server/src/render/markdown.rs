@@ -5,8 +5,10 @@
 use std::fmt::Write as _;
 
 use cublame_core::catalog::{Texts, describe};
+use cublame_core::verdict::{Object, Tensor};
 use cublame_core::{Certainty, Place, Verdict};
 
+use super::tensors;
 use crate::world::standing::KnownRun;
 
 /// What an editor shows over the line of a verdict.
@@ -96,19 +98,9 @@ fn section(page: &mut String, verdict: &Verdict) {
         let _ = writeln!(page, "The error surfaced at {}{trusted}.\n", place_words(reported));
     }
     list(page, "Other lines it could be", verdict.candidates.iter().map(place_words));
-    list(
-        page,
-        "Tensors of the failing frame",
-        verdict.tensors.iter().map(|tensor| {
-            let shape = tensor.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-            format!(
-                "{} {} on {}",
-                code(&tensor.name),
-                code(&format!("{}[{shape}]", tensor.dtype)),
-                code(&tensor.device)
-            )
-        }),
-    );
+    for frame in (0..verdict.frames.len()).rev() {
+        page.push_str(&locals(verdict, frame));
+    }
     list(
         page,
         "Assertions",
@@ -130,6 +122,47 @@ fn section(page: &mut String, verdict: &Verdict) {
             format!("{rank}{}", escaped(&it.summary))
         }),
     );
+}
+
+/// What one frame held when the error surfaced, as a table; empty where nothing is known of it.
+pub fn locals(verdict: &Verdict, frame: usize) -> String {
+    let tensors: Vec<&Tensor> = verdict.tensors.iter().filter(|tensor| tensor.frame == frame).collect();
+    let objects: Vec<&Object> = verdict.objects.iter().filter(|object| object.frame == frame).collect();
+    let Some(place) = verdict.frames.get(frame).filter(|_| !(tensors.is_empty() && objects.is_empty())) else {
+        return String::new();
+    };
+    let function = place.function.as_deref().map(|function| format!(" of {}", code(function))).unwrap_or_default();
+    let mut page = format!("Tensors{function}, when the error surfaced at line {}:\n\n", place.line);
+    if !tensors.is_empty() {
+        page.push_str("| name | dtype and shape | device | bytes | |\n| --- | --- | --- | ---: | --- |\n");
+    }
+    for tensor in tensors {
+        let bytes = tensor.bytes.map(tensors::size).unwrap_or_default();
+        let class = tensor.class.as_deref().filter(|class| !USUAL.contains(class)).map(last_word);
+        let remarks: Vec<String> = class.map(str::to_owned).into_iter().chain(tensors::remarks(tensor)).collect();
+        let cells = [code(&tensor.name), code(&tensors::with_shape(tensor)), code(&tensor.device), bytes];
+        let _ =
+            writeln!(page, "| {} | {} |", cells.map(|it| cell(&it)).join(" | "), cell(&escaped(&remarks.join(", "))));
+    }
+    let objects = objects.iter().map(|object| match object.length {
+        Some(length) => format!("{} has {length} items", code(&object.name)),
+        None => format!("{} is {}", code(&object.name), code(&object.class)),
+    });
+    let objects: Vec<String> = objects.collect();
+    let _ = writeln!(page, "{}{}", if objects.is_empty() { "" } else { "\n" }, objects.join(", "));
+    page.trim_end().to_owned() + "\n\n"
+}
+
+/// Classes that say no more than the table does.
+const USUAL: [&str; 4] = ["torch.Tensor", "numpy.ndarray", "cupy.ndarray", "jaxlib._jax.ArrayImpl"];
+
+fn last_word(class: &str) -> &str {
+    class.rsplit('.').next().unwrap_or(class)
+}
+
+/// A bar in a cell ends it, in code as well (GFM, "Tables").
+fn cell(text: &str) -> String {
+    text.replace("\\|", "|").replace('|', "\\|")
 }
 
 fn list(page: &mut String, title: &str, items: impl Iterator<Item = String>) {

@@ -5,4 +5,5 @@ pub mod doctor;
 pub mod findings;
 pub mod markdown;
 pub mod queues;
+pub mod tensors;
 pub mod terminal;

@@ -3,6 +3,8 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use cublame_core::{Certainty, Place, Sources, Verdict};
 
+use super::tensors;
+
 /// Lines shown around the culprit.
 const CONTEXT: usize = 2;
 /// A reported line this far from the culprit still goes into the same frame.
@@ -10,6 +12,9 @@ const NEAR: u32 = 12;
 
 /// Pieces of advice that are shown; the report has them all.
 const ADVICE: usize = 3;
+
+/// Tensors that are shown; the report has them all.
+const TENSORS: usize = 4;
 
 /// How the text may look.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +65,9 @@ fn report<'a>(verdict: &'a Verdict, sources: &'a Sources, width: usize) -> Vec<G
     for (name, text) in reasons.chain(missing) {
         group = group.element(Level::NOTE.with_name(name).message(wrapped(text, name, width)));
     }
+    if let Some(tensors) = tensors_of_the_line(verdict, sources) {
+        group = group.element(Level::NOTE.with_name("tensors").message(wrapped(&tensors, "tensors", width)));
+    }
     for advice in verdict.advice.iter().take(ADVICE) {
         let text = format!("{}: {}", advice.title, advice.detail);
         group = group.element(Level::HELP.message(wrapped(&text, "help", width)));
@@ -68,6 +76,27 @@ fn report<'a>(verdict: &'a Verdict, sources: &'a Sources, width: usize) -> Vec<G
         }
     }
     vec![group]
+}
+
+/// The tensors that the culprit line names; where it names none, those of its frame, or of the deepest that has any.
+fn tensors_of_the_line(verdict: &Verdict, sources: &Sources) -> Option<String> {
+    let deepest = verdict.tensors.iter().map(|tensor| tensor.frame).max()?;
+    let at =
+        |place: &Place| verdict.frames.iter().rposition(|frame| frame.file == place.file && frame.line == place.line);
+    let frame =
+        verdict.place.as_ref().and_then(at).filter(|at| verdict.tensors.iter().any(|tensor| tensor.frame == *at));
+    let frame = frame.unwrap_or(deepest);
+    let shown = verdict.frames.get(frame)?;
+    let line = sources.get(&shown.file).and_then(|source| source.text.lines().nth(shown.line.checked_sub(1)? as usize));
+    let mut found = tensors::named_on(line.unwrap_or(""), verdict, frame);
+    if found.is_empty() {
+        found = verdict.tensors.iter().filter(|tensor| tensor.frame == frame).collect();
+    }
+    let more = found.len().saturating_sub(TENSORS);
+    let mut words: Vec<String> =
+        found.iter().take(TENSORS).map(|tensor| format!("{}: {}", tensor.name, tensors::short(tensor))).collect();
+    words.extend((more > 0).then(|| format!("{more} more in the report")));
+    Some(words.join("; "))
 }
 
 /// A message in lines that fit beside its name; a command is never wrapped, so that it can be copied.

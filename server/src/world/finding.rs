@@ -67,6 +67,28 @@ impl Anchor {
         self.text.trim() == source.trim()
     }
 
+    /// Where the line that was at `was` is now: there, moved by what came and went above it, or edited.
+    ///
+    /// Of several equal lines it is the one whose neighbours are still the same, then the nearest.
+    pub fn whereabouts(&self, was: u32, text: &LineIndex) -> Whereabouts {
+        let wanted = self.text.trim();
+        let at = |line: u32| {
+            let indented = indentation(text.line(line)) - indentation(&self.text);
+            Whereabouts { line, edited: false, indented }
+        };
+        if was <= text.line_count() && text.line(was).trim() == wanted && self.kept_neighbours(text, was) == 2 {
+            return at(was);
+        }
+        let lines = 1..=text.line_count();
+        let rank = |&line: &u32| (self.kept_neighbours(text, line), std::cmp::Reverse(line.abs_diff(was)));
+        let same = lines.clone().filter(|&line| text.line(line).trim() == wanted).max_by_key(rank);
+        if let Some(line) = same {
+            return at(line);
+        }
+        let between = lines.filter(|&line| self.kept_neighbours(text, line) == 2).max_by_key(rank);
+        edited_at(between.unwrap_or(was), text)
+    }
+
     /// How many of the two lines around `line` are those that stood around this one.
     fn kept_neighbours(&self, text: &LineIndex, line: u32) -> u32 {
         let before = if line > 1 { text.line(line - 1).trim() } else { "" };
@@ -76,29 +98,17 @@ impl Anchor {
 
 impl Finding {
     /// Where its line is now: at its place, moved by what came and went above it, or edited.
-    ///
-    /// Of several equal lines it is the one whose neighbours are still the same, then the nearest.
     pub fn whereabouts(&self, text: &LineIndex) -> Whereabouts {
         let was = self.place.line.max(1);
-        let edited_at = |line: u32| Whereabouts { line: line.clamp(1, text.line_count()), edited: true, indented: 0 };
-        let Some(anchor) = &self.anchor else { return edited_at(was) };
-        let wanted = anchor.text.trim();
-        let at = |line: u32| {
-            let indented = indentation(text.line(line)) - indentation(&anchor.text);
-            Whereabouts { line, edited: false, indented }
-        };
-        if was <= text.line_count() && text.line(was).trim() == wanted && anchor.kept_neighbours(text, was) == 2 {
-            return at(was);
+        match &self.anchor {
+            Some(anchor) => anchor.whereabouts(was, text),
+            None => edited_at(was, text),
         }
-        let lines = 1..=text.line_count();
-        let rank = |&line: &u32| (anchor.kept_neighbours(text, line), std::cmp::Reverse(line.abs_diff(was)));
-        let same = lines.clone().filter(|&line| text.line(line).trim() == wanted).max_by_key(rank);
-        if let Some(line) = same {
-            return at(line);
-        }
-        let between = lines.filter(|&line| anchor.kept_neighbours(text, line) == 2).max_by_key(rank);
-        edited_at(between.unwrap_or(was))
     }
+}
+
+fn edited_at(line: u32, text: &LineIndex) -> Whereabouts {
+    Whereabouts { line: line.clamp(1, text.line_count()), edited: true, indented: 0 }
 }
 
 fn indentation(line: &str) -> i64 {

@@ -19,6 +19,7 @@ use cublame_core::{Evidence, Verdict};
 use sha2::{Digest, Sha256};
 
 use super::finding::{Anchor, Finding};
+use super::mark::{Mark, Told};
 use super::notebooks::{CellsDone, InCell, cells_done};
 use super::paths::Paths;
 use super::standing::{KnownRun, Outcome, outcome};
@@ -31,7 +32,8 @@ use crate::sources::judge;
 pub struct Surveyed {
     pub run: KnownRun,
     pub findings: Vec<Finding>,
-    /// The files of the findings as they are on disk.
+    pub marks: Vec<Mark>,
+    /// The files of the findings and marks as they are on disk.
     pub texts: FileTexts,
     /// Of a notebook: its cells that ran to their end.
     pub cells_done: CellsDone,
@@ -105,7 +107,7 @@ pub fn read(
     let surveyed = if outcome == Outcome::Failed && !run.stale && !run.dismissed {
         with_findings(run, &evidence.processes, finished, paths)
     } else {
-        Surveyed { run, findings: Vec::new(), texts: FileTexts::new(), cells_done: CellsDone::new() }
+        Surveyed { run, findings: Vec::new(), marks: Vec::new(), texts: FileTexts::new(), cells_done: CellsDone::new() }
     };
     Some(Surveyed { cells_done, ..surveyed })
 }
@@ -175,16 +177,10 @@ fn concerns(run: &Run, verdicts: &[Arc<Verdict>], paths: &mut Paths<'_>) -> bool
 /// The findings of a failed run: a verdict is shown at its culprit, else where it surfaced, else at the program's start.
 fn with_findings(run: KnownRun, events: &[ProcessEvents], finished: f64, paths: &mut Paths<'_>) -> Surveyed {
     let mut texts = FileTexts::new();
-    let mut findings = Vec::new();
+    let (mut findings, mut marks) = (Vec::new(), Vec::new());
     for (index, verdict) in run.verdicts.iter().enumerate() {
-        let start = run.run.entry.as_ref().map(|entry| Place {
-            file: entry.clone(),
-            path: Some(entry.clone()),
-            line: 1,
-            column: None,
-            end_column: None,
-            function: None,
-        });
+        let localized = Arc::new(paths.localized(verdict));
+        let start = run.run.entry.as_ref().map(|entry| place_of(entry, Some(entry.clone()), 1));
         let places = [verdict.place.clone(), verdict.reported.clone(), start].into_iter().flatten();
         let mut here = places.filter_map(|place| match InCell::of(&place, events) {
             Some((in_cell, cell)) => {
@@ -207,7 +203,7 @@ fn with_findings(run: KnownRun, events: &[ProcessEvents], finished: f64, paths: 
             run: run.run.id.clone(),
             generation: run.generation(),
             index,
-            verdict: Arc::new(paths.localized(verdict)),
+            verdict: Arc::clone(&localized),
             mode: run.run.mode,
             entry: run.run.entry.as_ref().and_then(|entry| paths.here(entry)),
             place: Place { path: Some(path.display().to_string()), ..place },
@@ -216,8 +212,9 @@ fn with_findings(run: KnownRun, events: &[ProcessEvents], finished: f64, paths: 
             cell: cell.map(|(in_cell, _)| in_cell),
             not_reproduced: None,
         });
+        marks.extend(marks_of(&run, verdict, &localized, events, finished, paths, &mut texts));
     }
-    Surveyed { run, findings, texts, cells_done: CellsDone::new() }
+    Surveyed { run, findings, marks, texts, cells_done: CellsDone::new() }
 }
 
 /// The line of the `.ipynb` file that holds a line of a cell; its first line where the cell is no longer in it.
@@ -226,6 +223,33 @@ fn in_file(file: Option<&FileText>, place: &Place, cell: &Cell) -> (Place, Optio
     let anchor = file.zip(line).map(|(file, line)| Anchor::at(&file.text, line));
     // A column of the cell is no column of its JSON.
     (Place { line: line.unwrap_or(1), column: None, end_column: None, ..place.clone() }, anchor)
+}
+
+/// The lines whose frames have tensors, where the file still has them as they were.
+fn marks_of(
+    run: &KnownRun,
+    verdict: &Verdict,
+    localized: &Arc<Verdict>,
+    events: &[ProcessEvents],
+    finished: f64,
+    paths: &mut Paths<'_>,
+    texts: &mut FileTexts,
+) -> Vec<Mark> {
+    let has_tensors = |frame: usize| verdict.tensors.iter().any(|tensor| tensor.frame == frame);
+    let frames = verdict.frames.iter().enumerate().filter(|(at, _)| has_tensors(*at));
+    let told = frames.map(|(at, frame)| (Told::Frame(at), place_of(&frame.file, frame.path.clone(), frame.line)));
+    let mark = |(told, place): (Told, Place)| {
+        let path = paths.here(place.path.as_deref()?)?;
+        let file = texts.entry(path.clone()).or_insert_with(|| text_on_disk(&path));
+        let anchor = file.as_ref().and_then(|file| anchor(file, &place, events, finished))?;
+        let (run, verdict) = (run.run.id.clone(), Arc::clone(localized));
+        Some(Mark { run, verdict, path, line: place.line, anchor, told })
+    };
+    told.filter_map(mark).collect()
+}
+
+fn place_of(file: &str, path: Option<String>, line: u32) -> Place {
+    Place { file: file.to_owned(), path, line, column: None, end_column: None, function: None }
 }
 
 /// Reads a file; None for what is not text or too large to be source.

@@ -123,7 +123,7 @@ fn a_checkpoint_is_loaded_to_the_cpu_and_a_tensor_goes_where_the_other_is() {
 
 fn tensor((name, device): (&str, &str)) -> Tensor {
     let (name, device) = (name.to_owned(), device.to_owned());
-    Tensor { name, shape: vec![4], dtype: "float32".to_owned(), device, frame: 0 }
+    Tensor { name, shape: vec![4], dtype: "float32".to_owned(), device, ..Tensor::default() }
 }
 
 const STEP: &str = "import torch\nx = torch.zeros(1 << 34, device=\"cuda\")  # @fault\n";

@@ -5,6 +5,7 @@
 mod clients;
 mod configurations;
 mod fixes;
+mod hints;
 mod life;
 mod lint;
 mod notebooks;

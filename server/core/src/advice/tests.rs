@@ -38,6 +38,7 @@ fn verdict(kind: &str) -> Verdict {
         memory: None,
         frames: Vec::new(),
         tensors: Vec::new(),
+        objects: Vec::new(),
         rank: None,
         device: None,
         collateral: Vec::new(),

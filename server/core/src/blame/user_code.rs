@@ -1,7 +1,7 @@
 //! Whose code a frame is, and where it lies on this machine.
 
 use crate::catalog::facts;
-use crate::event::{Cell, EventFrame};
+use crate::event::{Cell, EventFrame, Local};
 use crate::parse;
 use crate::source::{Source, Sources};
 use crate::verdict::{Frame, Place};
@@ -21,6 +21,8 @@ pub struct Spot {
     carets: Option<(u32, u32)>,
     /// UTF-8 bytes from the start of the line, as CPython counts them: code points need the line's text.
     bytes: Option<(u32, u32)>,
+    /// What the hook told of its local variables.
+    pub locals: Vec<Local>,
 }
 
 impl Spot {
@@ -48,6 +50,7 @@ impl Spot {
             columns: frame.column.zip(frame.end_column.filter(|_| ends_here)),
             carets: None,
             bytes: None,
+            locals: frame.locals.clone(),
         }
     }
 

@@ -81,6 +81,7 @@ fn verdict(header: &str) -> Verdict {
                 dtype: "float32".to_owned(),
                 device: device.to_owned(),
                 frame: 0,
+                ..Tensor::default()
             }),
             [id] => verdict.advice.push(Advice {
                 id: id.to_owned(),

@@ -1,6 +1,7 @@
 //! One file a method, or a family of methods.
 
 pub mod initialize;
+pub mod inlay_hint;
 
 pub mod configuration;
 pub mod folders;
