@@ -8,6 +8,7 @@ mod explain;
 mod lint;
 mod lsp;
 mod notebook;
+mod report;
 mod repro;
 mod run;
 
@@ -61,6 +62,8 @@ enum Command {
     Lint(lint::Arguments),
     /// Bundle a failed run, make a small program of its failing call, or write the bug report
     Repro(repro::Arguments),
+    /// Show a run's report again: in the terminal, as a page, as Markdown, as JSON
+    Report(report::Arguments),
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
     /// Say which line broke in Jupyter notebooks
@@ -93,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::InNewSession { words } => Err(starting::in_new_session(words)),
         Command::Lint(arguments) => lint::main(arguments),
         Command::Repro(arguments) => repro::main(arguments),
+        Command::Report(arguments) => report::main(arguments),
         Command::Lsp(arguments) => lsp::main(arguments),
         Command::Notebook(arguments) => notebook::main(arguments),
     };

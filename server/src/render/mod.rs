@@ -4,4 +4,5 @@ pub mod cell;
 pub mod doctor;
 pub mod findings;
 pub mod markdown;
+pub mod page;
 pub mod terminal;

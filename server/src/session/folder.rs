@@ -13,6 +13,7 @@ use cublame_core::Evidence;
 use cublame_core::evidence::ProcessEvents;
 use cublame_core::log::Log;
 use cublame_core::run::{self, Report, Run, Watch};
+use cublame_core::telemetry::Sample;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -155,6 +156,15 @@ impl RunFolder {
 
     pub fn write_log(&self, log: &Log) -> io::Result<()> {
         self.write_aside(LOG, &stored_log::render(log)?)
+    }
+
+    /// The samples of the GPUs, by their times. What does not parse is left out: a plot does without it.
+    pub fn telemetry(&self) -> Vec<Sample> {
+        let bytes = files::read_beneath(&self.path, &[TELEMETRY], LARGEST_FILE).unwrap_or_default();
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let mut samples: Vec<Sample> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        samples.sort_by(|a, b| a.time.total_cmp(&b.time));
+        samples
     }
 
     /// All that the folder says of the failure. What is absent is empty, what is damaged is a sentence in `unread`.
@@ -312,6 +322,7 @@ pub const EVENTS: &str = "events";
 const RUN: &str = "run.json";
 const REPORT: &str = "report.json";
 const LOG: &str = "log.jsonl";
+const TELEMETRY: &str = "telemetry.jsonl";
 const DISMISSED: &str = "dismissed";
 const PINNED: &str = "pinned";
 
