@@ -61,8 +61,8 @@ pub struct Texts {
 impl Texts {
     /// Parsed at the first call, once.
     pub fn get(language: Language) -> &'static Texts {
-        static IN_ENGLISH: LazyLock<Texts> = LazyLock::new(|| Texts::parse(Language::English, &ENGLISH));
-        static IN_CHINESE: LazyLock<Texts> = LazyLock::new(|| Texts::parse(Language::SimplifiedChinese, &CHINESE));
+        static IN_ENGLISH: LazyLock<Texts> = LazyLock::new(|| Texts::parse(Language::English, ENGLISH));
+        static IN_CHINESE: LazyLock<Texts> = LazyLock::new(|| Texts::parse(Language::SimplifiedChinese, CHINESE));
         match language {
             Language::English => &IN_ENGLISH,
             Language::SimplifiedChinese => &IN_CHINESE,
