@@ -1,10 +1,12 @@
 package dev.cublame.ide
 
+import com.intellij.ide.BrowserUtil
 import com.intellij.openapi.fileEditor.OpenFileDescriptor
 import com.intellij.openapi.project.Project
 import com.intellij.openapi.vfs.LocalFileSystem
 import dev.cublame.core.ReportParams
 import dev.cublame.core.Target
+import java.io.File
 import java.net.URI
 import java.net.URISyntaxException
 import java.nio.file.InvalidPathException
@@ -22,7 +24,12 @@ internal fun openReport(project: Project, report: ReportParams) {
     } catch (_: IllegalArgumentException) {
         null
     }
-    if (path != null) open(project, path, 1)
+    when {
+        path == null -> Unit
+        // A page is for a browser.
+        path.endsWith(".html") -> BrowserUtil.browse(File(path))
+        else -> open(project, path, 1)
+    }
 }
 
 private fun open(project: Project, path: String, line: Int) = inBackground {

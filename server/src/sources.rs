@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cublame_core::advice::advise;
 use cublame_core::blame::Reading;
-use cublame_core::catalog::Texts;
+use cublame_core::catalog::{Language, Texts};
 use cublame_core::config::apply;
 use cublame_core::fixes::{Failure, fixes};
 use cublame_core::source::Source;
@@ -35,16 +35,7 @@ pub struct Judged {
 pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: &Texts) -> Judged {
     let mut sources = Sources::new(roots.iter().map(|root| root.to_string_lossy().into_owned()).collect());
     let mut finder = Finder::new(roots, cwd);
-    let mut cells: HashMap<&str, Arc<str>> = HashMap::new();
-    for cell in evidence.cells() {
-        let Some(hash) = cell.sha256.as_deref() else { continue };
-        if let Some(text) = &cell.source {
-            cells.entry(hash).or_insert_with(|| Arc::from(text.as_str()));
-        }
-        if let Some(text) = cells.get(hash) {
-            sources.insert(cell.name(), Some(Source { path: String::new(), text: Arc::clone(text) }));
-        }
-    }
+    insert_cells(&mut sources, evidence);
     let reading = Reading::of(evidence);
     for _ in 0..ROUNDS {
         let wanted = reading.wanted(&sources);
@@ -52,7 +43,7 @@ pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: 
             break;
         }
         for name in wanted {
-            let found = finder.find(&name).and_then(|path| read(&path));
+            let found = finder.find(&name).and_then(|path| read_source(&path));
             sources.insert(name, found);
         }
     }
@@ -64,8 +55,22 @@ pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: 
     Judged { verdicts, sources }
 }
 
+/// The cells of notebooks, which are no files: their texts are in the evidence.
+pub fn insert_cells(sources: &mut Sources, evidence: &Evidence) {
+    let mut cells: HashMap<&str, Arc<str>> = HashMap::new();
+    for cell in evidence.cells() {
+        let Some(hash) = cell.sha256.as_deref() else { continue };
+        if let Some(text) = &cell.source {
+            cells.entry(hash).or_insert_with(|| Arc::from(text.as_str()));
+        }
+        if let Some(text) = cells.get(hash) {
+            sources.insert(cell.name(), Some(Source { path: String::new(), text: Arc::clone(text) }));
+        }
+    }
+}
+
 /// The first edit of the source that carries an advice out, as a unified diff.
-fn write_edits(verdict: &mut Verdict, sources: &Sources, texts: &Texts) {
+pub fn write_edits(verdict: &mut Verdict, sources: &Sources, texts: &Texts) {
     let Some(place) = &verdict.place else { return };
     let Some(source) = sources.get(&place.file) else { return };
     let failure = Failure { verdict, path: &source.path, text: &source.text, line: place.line };
@@ -80,7 +85,37 @@ fn write_edits(verdict: &mut Verdict, sources: &Sources, texts: &Texts) {
     }
 }
 
-fn read(path: &Path) -> Option<Source> {
+/// Verdicts of a report in the words of a language: one that was written in another is judged again, and where that comes
+/// to the same, the new words are taken. What to do is worked out anew in any case.
+pub fn retold(verdicts: Vec<Verdict>, evidence: &Evidence, cwd: &Path, texts: &Texts) -> Vec<Verdict> {
+    let foreign = verdicts
+        .first()
+        .is_some_and(|first| is_chinese(&first.summary) != (texts.language() == Language::SimplifiedChinese));
+    let again = if foreign { judge(evidence, &[], Some(cwd), texts).verdicts } else { Vec::new() };
+    let same = |old: &Verdict, new: &Verdict| (&old.place, old.certainty) == (&new.place, new.certainty);
+    let mut verdicts = verdicts;
+    for (index, verdict) in verdicts.iter_mut().enumerate() {
+        let new = again.get(index).filter(|new| new.kind == verdict.kind);
+        if let Some(new) = new {
+            verdict.summary.clone_from(&new.summary);
+        }
+        // Another place has other reasons: the sources may not be there any more.
+        if let Some(new) = new.filter(|new| same(verdict, new)) {
+            verdict.because.clone_from(&new.because);
+            verdict.missing.clone_from(&new.missing);
+            verdict.collateral.clone_from(&new.collateral);
+        }
+        verdict.advice = advise(verdict, evidence, texts);
+    }
+    verdicts
+}
+
+fn is_chinese(text: &str) -> bool {
+    text.chars().any(|character| ('\u{4e00}'..='\u{9fff}').contains(&character))
+}
+
+/// A file as source; None for what is no file or larger than any source.
+pub fn read_source(path: &Path) -> Option<Source> {
     let about = fs::metadata(path).ok()?;
     if !about.is_file() || about.len() > LARGEST {
         return None;

@@ -24,6 +24,7 @@ main() {
   check "lint" npm run --silent lint
   unit_tests
   packages
+  check "the report page in a browser" node test/reportPage.mjs "$tools" "$out/packages/cublame" "$out"
   in_the_editor
   echo "$passed passed, $failed failed"
   [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

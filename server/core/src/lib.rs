@@ -8,6 +8,7 @@ pub mod event;
 pub mod log;
 pub mod run;
 pub mod source;
+pub mod telemetry;
 pub mod text;
 
 mod pattern;

@@ -9,6 +9,7 @@ mod explain;
 mod lint;
 mod lsp;
 mod notebook;
+mod report;
 mod repro;
 mod run;
 mod top;
@@ -67,6 +68,8 @@ enum Command {
     Repro(repro::Arguments),
     /// What each stream of a run is executing, with its Python line
     Top(top::Arguments),
+    /// Show a run's report again: in the terminal, as a page, as Markdown, as JSON
+    Report(report::Arguments),
     /// The language server, on standard input and output
     Lsp(lsp::Arguments),
     /// Say which line broke in Jupyter notebooks
@@ -101,6 +104,7 @@ pub fn main() -> ExitCode {
         Command::Lint(arguments) => lint::main(arguments),
         Command::Repro(arguments) => repro::main(arguments),
         Command::Top(arguments) => top::main(arguments),
+        Command::Report(arguments) => report::main(arguments),
         Command::Lsp(arguments) => lsp::main(arguments),
         Command::Notebook(arguments) => notebook::main(arguments),
     };

@@ -9,7 +9,8 @@ use cublame_core::catalog::{Language, Texts};
 use cublame_core::scrub::scrub;
 
 use crate::error::{Error, Result};
-use crate::repro::bundle::{self, Bundle, size_in_words};
+use crate::os::processes;
+use crate::repro::bundle::{Bundle, size_in_words};
 use crate::repro::choose::{self, Failed};
 use crate::repro::issue::{self, About};
 use crate::repro::minimal::{self, Minimal};
@@ -45,7 +46,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         return minimal(arguments, &failed);
     }
     let about = About::of(&failed, texts);
-    let identity = bundle::identity(&failed);
+    let identity = processes::identity(&failed.run.host);
     if arguments.issue {
         let page = scrub(&issue::page(&failed, &about), &identity);
         return match io::stdout().write_all(page.as_bytes()) {

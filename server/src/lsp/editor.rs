@@ -294,7 +294,9 @@ impl Editor for LspEditor {
             tokio::spawn(async move { client.send_notification::<ReportNotification>(ReportParams { uri }).await });
         } else if features.show_document {
             let client = self.client.clone();
-            let shown = ShowDocumentParams { uri, external: Some(false), take_focus: Some(true), selection: None };
+            // A page is for a browser, what is written in Markdown for the editor.
+            let external = Some(path.extension().is_some_and(|end| end == "html"));
+            let shown = ShowDocumentParams { uri, external, take_focus: Some(true), selection: None };
             detached(ANSWER, async move { client.show_document(shown).await });
         } else {
             self.tell(Level::Info, format!("The report is {}", path.display()));

@@ -6,11 +6,19 @@ use std::io;
 use std::path::Path;
 
 use cublame_core::run::{Exit, ProcessId};
+use cublame_core::scrub::Identity;
 use rustix::process::{Pid, Signal, WaitOptions};
 
 /// This machine's name, as a run records it.
 pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Whose name is taken out of what leaves the machine: this user's, and the machine's that a run was on.
+pub fn identity(host: &str) -> Identity {
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    let host = if host.is_empty() { host_name() } else { host.to_owned() };
+    Identity { home: variable("HOME"), user: variable("USER"), host }
 }
 
 /// This process, in a form that outlives its number.

@@ -9,7 +9,7 @@ use cublame_core::verdict::{Object, Tensor};
 use cublame_core::{Certainty, Place, Verdict};
 
 use super::tensors;
-use crate::world::standing::KnownRun;
+use crate::session::Told;
 
 /// What an editor shows over the line of a verdict.
 pub fn hover(verdict: &Verdict, texts: &Texts) -> String {
@@ -19,21 +19,44 @@ pub fn hover(verdict: &Verdict, texts: &Texts) -> String {
     page.trim_end().to_owned()
 }
 
-/// The page of a run.
-pub fn report(run: &KnownRun) -> String {
+/// The report of a run, to be handed on: [`scrub`](cublame_core::scrub::scrub) it first.
+pub fn report(told: &Told) -> String {
     let mut page = String::from("# cublame: ");
-    let summary = run.verdicts.first().map_or("no failure was found", |verdict| &verdict.summary);
+    let summary = told.verdicts.first().map_or("no failure was found", |verdict| &verdict.summary);
     let _ = writeln!(page, "{}\n", escaped(summary));
-    let _ = writeln!(page, "- Command: {}", code(&run.run.argv.join(" ")));
-    let _ = writeln!(page, "- Folder: {}", code(&run.run.cwd));
-    let _ = writeln!(page, "- Mode: {}", run.run.mode);
-    let _ = writeln!(page, "- Machine: {}", code(&run.run.host));
-    let _ = writeln!(page, "- Run: {}\n", code(&run.run.id));
-    for (number, verdict) in run.verdicts.iter().enumerate() {
+    if let Some(run) = &told.run {
+        let _ = writeln!(page, "- Command: {}", code(&run.argv.join(" ")));
+        let _ = writeln!(page, "- Folder: {}", code(&run.cwd));
+        let _ = writeln!(page, "- Mode: {}", run.mode);
+        let _ = writeln!(page, "- Machine: {}", code(&run.host));
+        let _ = writeln!(page, "- Run: {}\n", code(&run.id));
+    }
+    for (number, verdict) in told.verdicts.iter().enumerate() {
         let _ = writeln!(page, "## {}\n", if number == 0 { "The failure" } else { "Also" });
         section(&mut page, verdict);
+        page.push_str(&excerpt(verdict, told));
     }
     page
+}
+
+/// The culprit's line with those around it, as a fenced block.
+fn excerpt(verdict: &Verdict, told: &Told) -> String {
+    const CONTEXT: u32 = 3;
+    let Some(place) = verdict.place.as_ref().or(verdict.reported.as_ref()) else { return String::new() };
+    if told.line(&place.file, place.line).is_none() {
+        return String::new();
+    }
+    let around = place.line.saturating_sub(CONTEXT).max(1)..=place.line.saturating_add(CONTEXT);
+    let lines = around.filter_map(|number| {
+        let mark = if number == place.line { ">" } else { " " };
+        let text: String =
+            told.line(&place.file, number)?.chars().filter(|it| !it.is_control() || *it == '\t').collect();
+        Some(format!("{mark} {number:>4} | {text}\n"))
+    });
+    let lines: String = lines.collect();
+    let longest = lines.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}text\n{lines}{fence}\n\n")
 }
 
 /// What a certainty means for the line that it is about.

@@ -6,4 +6,5 @@ pub mod findings;
 pub mod markdown;
 pub mod queues;
 pub mod tensors;
+pub mod page;
 pub mod terminal;

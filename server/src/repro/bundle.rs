@@ -18,7 +18,6 @@ use super::choose::Failed;
 use super::issue::{self, About};
 use super::{machine, minimal};
 use crate::os::files;
-use crate::os::processes;
 use crate::session::folder::EVENTS;
 
 /// No text that helps is longer.
@@ -209,13 +208,6 @@ impl Bundle {
             Err(_) => {}
         }
     }
-}
-
-/// Whose machine it is, so that it can be taken out.
-pub fn identity(failed: &Failed) -> Identity {
-    let variable = |name| std::env::var(name).unwrap_or_default();
-    let host = if failed.run.host.is_empty() { processes::host_name() } else { failed.run.host.clone() };
-    Identity { home: variable("HOME"), user: variable("USER"), host }
 }
 
 pub fn size_in_words(bytes: usize) -> String {

@@ -14,6 +14,7 @@ use cublame_core::evidence::ProcessEvents;
 use cublame_core::hang::Hang;
 use cublame_core::log::Log;
 use cublame_core::run::{self, Report, Run, Watch};
+use cublame_core::telemetry::Sample;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -205,6 +206,15 @@ impl RunFolder {
         Ok(file)
     }
 
+    /// The samples of the GPUs, by their times. What does not parse is left out: a plot does without it.
+    pub fn telemetry(&self) -> Vec<Sample> {
+        let bytes = files::read_beneath(&self.path, &[TELEMETRY], LARGEST_FILE).unwrap_or_default();
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let mut samples: Vec<Sample> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        samples.sort_by(|a, b| a.time.total_cmp(&b.time));
+        samples
+    }
+
     /// All that the folder says of the failure, its tasks included. What is absent is empty, what is damaged is a sentence
     /// in `unread`.
     pub fn evidence(&self) -> Evidence {
@@ -393,6 +403,7 @@ const HANG: &str = "hang.json";
 const TASKS: &str = "tasks";
 const LOCK: &str = ".lock";
 const LOG: &str = "log.jsonl";
+const TELEMETRY: &str = "telemetry.jsonl";
 const DISMISSED: &str = "dismissed";
 const PINNED: &str = "pinned";
 

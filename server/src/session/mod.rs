@@ -30,6 +30,8 @@ pub mod guardian;
 pub mod helper;
 pub mod relay;
 
+pub mod told;
 pub mod verdict;
 
 pub use folder::{RunFolder, State, Stored};
+pub use told::{Told, tell};

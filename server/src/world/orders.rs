@@ -5,9 +5,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cublame_core::Verdict;
 use cublame_core::advice::is_for_terminal;
 use cublame_core::catalog::Texts;
 use cublame_core::mode::Mode;
+use cublame_core::scrub::scrub;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -18,10 +20,12 @@ use super::starting::Start;
 use super::{Editor, Event, Level, World, survey, unix_now};
 use crate::doctor::{self, Whom};
 use crate::interpreter::{self, Interpreter};
+use crate::os::processes;
 use crate::render::{self, markdown};
 use crate::session::folder::{self, RunFolder};
 use crate::session::mode::Wishes;
 use crate::session::place::Surroundings;
+use crate::session::{Told, tell};
 
 /// A command of the user's, with what it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +142,7 @@ impl<E: Editor> World<E> {
             Order::Clear => Ok(self.clear()),
             Order::Dismiss { run } => self.dismiss(&run),
             Order::Delete { run } => self.delete(&run),
-            Order::CopyReport { run } => self.reported(run.as_deref()).map(|run| markdown::report(&run).into()),
+            Order::CopyReport { run } => self.reported(run.as_deref()).map(|run| handed_on(&run).into()),
             Order::OpenReport { run } => self.open_report(run.as_deref()),
             Order::FollowAdvice { run, index, advice } => self.follow_advice(&run, index, &advice),
             Order::Repro { run } => self.reproduce(run.as_deref()),
@@ -198,8 +202,13 @@ impl<E: Editor> World<E> {
     fn open_report(&self, run: Option<&str>) -> Result<Value, Refusal> {
         let run = self.reported(run)?;
         let path = self.page_of(&run)?;
-        let text = markdown::report(&run);
-        self.write(Then::Open(path.clone()), move || write_aside(&path, &text));
+        let texts = Texts::get(self.settings.language);
+        self.write(Then::Open(path.clone()), move || {
+            let folder = Some(&run.folder).filter(|folder| folder.is_absolute());
+            // The folder has more to tell than the server keeps. A pasted log has none.
+            let told = folder.and_then(|folder| tell(&RunFolder::open(folder).ok()?, texts).ok());
+            write_aside(&path, &render::page::page(&told.unwrap_or_else(|| known(&run)), texts))
+        });
         Ok(Value::Null)
     }
 
@@ -399,7 +408,7 @@ impl<E: Editor> World<E> {
         if run.folder.is_absolute() {
             return Ok(run.folder.join(REPORT));
         }
-        self.state_file(&format!("{}.md", run.run.id.replace(' ', "-")))
+        self.state_file(&format!("{}.html", run.run.id.replace(' ', "-")))
     }
 
     fn state_file(&self, name: &str) -> Result<PathBuf, Refusal> {
@@ -438,7 +447,18 @@ impl<E: Editor> World<E> {
 }
 
 /// The page in a run folder that `openReport` shows.
-const REPORT: &str = "report.md";
+const REPORT: &str = "report.html";
+
+/// What the server keeps of a run.
+fn known(run: &KnownRun) -> Told {
+    let verdicts = run.verdicts.iter().map(|verdict| Verdict::clone(verdict)).collect();
+    Told { run: Some(run.run.clone()), verdicts, ..Told::default() }
+}
+
+/// The report as Markdown for an issue tracker, without what is nobody's business there.
+fn handed_on(run: &KnownRun) -> String {
+    scrub(&markdown::report(&known(run)), &processes::identity(&run.run.host))
+}
 
 fn started(child: Option<u64>) -> Value {
     match child {

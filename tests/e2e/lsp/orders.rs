@@ -252,12 +252,13 @@ fn a_report_is_shown_and_copied() {
     server.command("cublame.openReport", json!({ "run": folder.id() })).expect("an answer");
     let (id, shown) = server.server_request::<ShowDocument>();
     server.respond(id, json!({ "success": true }));
-    let page = folder.path().join("report.md");
-    assert_eq!(shown.uri, uri(&page));
+    let page = folder.path().join("report.html");
+    assert_eq!((&shown.uri, shown.external), (&uri(&page), Some(true)), "a page is for a browser");
     let text = std::fs::read_to_string(page).expect("the page");
-    assert!(text.starts_with("# cublame: index out of range"), "{text}");
+    assert!(text.contains("<h1>Index out of range"), "{text}");
     // The newest failure, when none is named.
-    assert_eq!(server.command("cublame.copyReport", json!(null)).expect("an answer"), Some(json!(text)));
+    let copied = server.command("cublame.copyReport", json!(null)).expect("an answer").expect("a text");
+    assert!(copied.as_str().is_some_and(|text| text.starts_with("# cublame: index out of range")), "{copied}");
 }
 
 #[test]
@@ -269,7 +270,7 @@ fn a_client_that_cannot_show_a_document_is_told_where_it_is() {
     server.diagnostics(&project.path("train.py"));
     server.command("cublame.openReport", json!({ "run": folder.id() })).expect("an answer");
     let said = server.notification::<ShowMessage>().message;
-    assert!(said.ends_with("report.md") && said.contains(folder.id()), "{said}");
+    assert!(said.ends_with("report.html") && said.contains(folder.id()), "{said}");
 }
 
 #[test]

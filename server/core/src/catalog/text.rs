@@ -139,6 +139,7 @@ const ENGLISH: Files = &[
     ("fixes", include_str!("fixes.en.toml")),
     ("notebook", include_str!("notebook.en.toml")),
     ("doctor", include_str!("doctor.en.toml")),
+    ("report", include_str!("report.en.toml")),
 ];
 
 const CHINESE: Files = &[
@@ -149,6 +150,7 @@ const CHINESE: Files = &[
     ("fixes", include_str!("fixes.zh.toml")),
     ("notebook", include_str!("notebook.zh.toml")),
     ("doctor", include_str!("doctor.zh.toml")),
+    ("report", include_str!("report.zh.toml")),
 ];
 
 /// Fills the placeholders in one pass, so that a value with braces of its own stays as it is.
