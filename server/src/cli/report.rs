@@ -1,7 +1,7 @@
 //! `cublame report`: what a run told, once more, for a person, a browser, an issue tracker or a program.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -11,7 +11,7 @@ use cublame_core::scrub::scrub;
 use crate::error::{Error, Result};
 use crate::os::processes;
 use crate::render::{markdown, page, terminal};
-use crate::session::folder::runs_in;
+use crate::session::choice::choose;
 use crate::session::place::Surroundings;
 use crate::session::{RunFolder, Stored, Told, tell};
 
@@ -39,7 +39,7 @@ pub struct Arguments {
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let surroundings = Surroundings::of_this_process();
-    let folder = find(arguments.run.as_deref(), &surroundings)?;
+    let folder = choose(arguments.run.as_deref(), &surroundings)?;
     let texts = Texts::get(arguments.lang.unwrap_or_else(super::language_of_the_environment));
     let text = if arguments.json {
         json(&folder)?
@@ -64,35 +64,6 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         },
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// A run folder by its path, its id, or how its id begins.
-fn find(wanted: Option<&Path>, surroundings: &Surroundings) -> Result<RunFolder> {
-    let project = surroundings.project_folder(|path| path.exists());
-    let mut runs = RunFolder::list(&runs_in(&project));
-    if runs.is_empty() {
-        runs = surroundings.state_folder().map(|state| RunFolder::list(&runs_in(&state))).unwrap_or_default();
-    }
-    let Some(wanted) = wanted else {
-        let none = || Error::user(format!("no run is in {}", project.display()));
-        return runs
-            .into_iter()
-            .next()
-            .ok_or_else(|| none().hint("run a program first: cublame run -- python train.py"));
-    };
-    if wanted.components().count() > 1 || wanted.is_dir() {
-        return RunFolder::open(std::path::absolute(wanted).unwrap_or_else(|_| wanted.to_owned()));
-    }
-    let id = wanted.to_string_lossy();
-    let mut found = runs.into_iter().filter(|run| run.id().starts_with(&*id));
-    match (found.next(), found.next()) {
-        (Some(run), None) => Ok(run),
-        (None, _) => Err(Error::user(format!("no run of {} is called {id}", project.display()))
-            .hint("give the path of its folder, or leave RUN out for the newest")),
-        (Some(first), Some(second)) => {
-            Err(Error::user(format!("{id} can be {} or {}", first.id(), second.id())).hint("write more of its id"))
-        }
-    }
 }
 
 fn json(folder: &RunFolder) -> Result<String> {

@@ -4,7 +4,7 @@ pub mod cell;
 pub mod doctor;
 pub mod findings;
 pub mod markdown;
+pub mod page;
 pub mod queues;
 pub mod tensors;
-pub mod page;
 pub mod terminal;

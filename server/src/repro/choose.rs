@@ -7,6 +7,7 @@ use cublame_core::run::Run;
 
 use crate::error::{Error, Result};
 use crate::session::RunFolder;
+use crate::session::choice::choose;
 use crate::session::folder::runs_in;
 use crate::session::place::Surroundings;
 use crate::sources::{Judged, judge};
@@ -24,7 +25,7 @@ pub struct Failed {
 pub fn failed_run(wanted: Option<&Path>, texts: &Texts) -> Result<Failed> {
     match wanted {
         Some(wanted) => {
-            let failed = open(named(wanted)?, texts)?;
+            let failed = open(choose(Some(wanted), &Surroundings::of_this_process())?, texts)?;
             if failed.judged.verdicts.is_empty() {
                 return Err(Error::user(format!("the run {} has not failed", failed.folder.id())));
             }
@@ -43,12 +44,6 @@ pub fn failed_run(wanted: Option<&Path>, texts: &Texts) -> Result<Failed> {
 
 fn project_runs() -> PathBuf {
     runs_in(&Surroundings::of_this_process().project_folder(|path| path.exists()))
-}
-
-fn named(wanted: &Path) -> Result<RunFolder> {
-    let of_project = project_runs().join(wanted);
-    let path = if wanted.components().count() == 1 && of_project.is_dir() { of_project } else { wanted.to_owned() };
-    RunFolder::open(path.canonicalize().unwrap_or(path))
 }
 
 fn open(folder: RunFolder, texts: &Texts) -> Result<Failed> {
