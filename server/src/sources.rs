@@ -50,6 +50,10 @@ pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: 
     let mut verdicts = reading.blame(&sources, texts);
     for verdict in &mut verdicts {
         verdict.advice = advise(verdict, evidence, texts);
+        if let Some(place) = verdict.place.as_ref().filter(|place| !sources.asked(&place.file)) {
+            let found = finder.find(&place.file).and_then(|path| read(&path));
+            sources.insert(place.file.clone(), found);
+        }
         write_edits(verdict, &sources, texts);
     }
     Judged { verdicts, sources }

@@ -27,13 +27,15 @@ fn check(input: &Input<'_, '_>) -> Vec<Finding> {
     if ["set_start_method", "get_context"].iter().any(|word| text.contains(word)) {
         return Vec::new();
     }
+    // What a name stands for is looked up only where it can be one of these.
+    let (processes, pools) = (text.contains("multiprocessing"), text.contains("Pool"));
     let mut found = Vec::new();
     for (index, call) in &code.calls {
         let site = &code.sites[*index];
         match tree::last_name(&call.func) {
             Some("DataLoader") => of_loader(input, code, call, site, &mut found),
-            Some("Process") => of_process(input, code, call, site, &mut found),
-            Some(name) if GIVES_WORK.contains(&name) => of_pool(input, code, call, site, &mut found),
+            Some("Process") if processes => of_process(input, code, call, site, &mut found),
+            Some(name) if pools && GIVES_WORK.contains(&name) => of_pool(input, code, call, site, &mut found),
             _ => {}
         }
     }
