@@ -105,12 +105,18 @@ pub fn make(failed: &Failed, python: &Path, say: &mut dyn FnMut(&str)) -> Result
             .hint("set the seeds of its random numbers, or run it until it fails and name that run"));
     }
 
+    if is_empty(&captured) {
+        return Err(none_of_torchs(&place));
+    }
     let made = work.path().join("made");
     make_folder(&made)?;
     say("the call is made smaller, and tried after each step");
     let outcome = reduce(python, &captured, &made)?;
     if let Some(why @ (Why::NoCall | Why::UnknownArgument)) = outcome.why {
-        return Err(not_possible(why, &outcome, &place));
+        return Err(match why {
+            Why::UnknownArgument => cannot_be_written(&outcome, &place),
+            Why::NoCall | Why::NotAlone => none_of_torchs(&place),
+        });
     }
     let folder = folder_of(failed);
     put(&made, &folder)?;
@@ -207,17 +213,22 @@ fn reduce(python: &Path, captured: &Path, made: &Path) -> Result<Outcome> {
     serde_json::from_str(&text).map_err(|failure| Error::internal("what was made cannot be read").because(failure))
 }
 
-fn not_possible(why: Why, outcome: &Outcome, place: &Place) -> Error {
+const BUNDLE_INSTEAD: &str = "`cublame repro` without --minimal still bundles the run";
+
+fn cannot_be_written(outcome: &Outcome, place: &Place) -> Error {
+    let (name, argument) = (&outcome.name, &outcome.argument);
+    Error::user(format!("the call of {name} at {}:{} cannot be written down: {argument}", place.file, place.line))
+        .hint(BUNDLE_INSTEAD)
+}
+
+fn none_of_torchs(place: &Place) -> Error {
     let line = format!("{}:{}", place.file, place.line);
-    match why {
-        Why::UnknownArgument => {
-            Error::user(format!("the call of {} at {line} cannot be written down: {}", outcome.name, outcome.argument))
-        }
-        Why::NoCall | Why::NotAlone => Error::user(format!(
-            "the failing call at {line} is none of torch's functions, and only those can be taken out"
-        )),
-    }
-    .hint("`cublame repro` without --minimal still bundles the run")
+    Error::user(format!("the failing call at {line} is none of torch's functions, and only those can be taken out"))
+        .hint(BUNDLE_INSTEAD)
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none())
 }
 
 /// In place of what an earlier one left.

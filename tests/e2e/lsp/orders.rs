@@ -207,6 +207,26 @@ fn the_failing_call_is_taken_out_in_a_terminal_of_the_editor() {
     assert_eq!(words, ["repro", "--minimal", "--yes", ran.path().to_str().expect("text")]);
 }
 
+/// Nothing of torch's fails here, so there is no call to take out: the program was run again, and that is said.
+#[test]
+fn a_call_that_cannot_be_taken_out_is_said() {
+    let project = Project::new(&[("train.py", FAILS)]);
+    let mut server = started(&project);
+    server.ignore("window/logMessage");
+    server.ignore("textDocument/publishDiagnostics");
+    assert_eq!(run(&mut server, &project.path("train.py")), Some(json!({ "started": 1 })));
+    bar_begins(&mut server);
+    bar_ends(&mut server);
+    let (ran, _) = newest_report(&project).expect("a report");
+    server.command("cublame.repro", json!({ "run": ran.id() })).expect("an answer");
+    let (id, question) = server.server_request::<ShowMessageRequest>();
+    server.respond(id, json!(question.actions.expect("choices")[0]));
+    bar_begins(&mut server);
+    bar_ends(&mut server);
+    let said = server.notification::<ShowMessage>().message;
+    assert!(said.contains("could not be taken out: `cublame repro --minimal "), "{said}");
+}
+
 #[test]
 fn the_editors_setting_is_for_projects_in_which_nobody_has_chosen_a_mode() {
     let project = Project::new(&[("train.py", FAILS)]);
