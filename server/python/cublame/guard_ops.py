@@ -236,8 +236,9 @@ def watch_moments(installed):
         replacement = leave_to_the_interpreter(make(found))
         replacement.__name__ = name
         replacement.__doc__ = found.__doc__
+        own = name in vars(owner)
         setattr(owner, name, replacement)
-        undo.append(lambda: setattr(owner, name, found))
+        undo.append((lambda: setattr(owner, name, found)) if own else (lambda: delattr(owner, name)))
 
     def after(found):
         def call(*arguments, **named):
