@@ -389,10 +389,20 @@ class Runs(unittest.TestCase):
         program = os.path.join(HERE, "programs", "guarded.py")
         with tempfile.TemporaryDirectory() as folder:
             report = os.path.join(folder, "report.json")
-            env = {name: value for name, value in os.environ.items() if not name.startswith(("CUBLAME", "CUDA_", "PYTHONPATH"))}
-            env.update(CUBLAME_DIR=os.path.join(folder, "runs"), XDG_STATE_HOME=os.path.join(folder, "state"), CUBLAME_GUARD=way)
+            env = {
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith(("CUBLAME", "CUDA_", "PYTHONPATH"))
+            }
+            env.update(
+                CUBLAME_DIR=os.path.join(folder, "runs"),
+                XDG_STATE_HOME=os.path.join(folder, "state"),
+                CUBLAME_GUARD=way,
+            )
             command = [CUBLAME, "run", "--mode", "guard", "--report", report, "--", sys.executable, *python, program]
-            done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+            done = subprocess.run(
+                command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+            )
             return done, json.load(open(report))["verdicts"]
 
     def line_of(self, mark):
@@ -409,7 +419,9 @@ class Runs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             env = {**os.environ, "PYTHONPATH": PACKAGE, "CUBLAME_DIR": folder, "XDG_STATE_HOME": folder}
             command = [CUBLAME, "run", "--mode", "guard", "--", sys.executable, "-c", code]
-            done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+            done = subprocess.run(
+                command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+            )
         self.assertEqual((done.stdout, done.stderr), ("True 1\nTrue\n", ""))
 
     def test_strict(self):
@@ -419,7 +431,7 @@ class Runs(unittest.TestCase):
         self.assertEqual((first["kind"], first["certainty"], first["trace_trusted"]), ("device-assert", "exact", True))
         self.assertEqual((first["place"]["line"], first["place"]["column"]), (self.line_of("@fault"), 16))
         self.assertEqual(first["summary"], "embedding index: value 1003 at [3, 7] is outside [0, 1000) (1 of 4096)")
-        self.assertIn("File \"<cublame>\"", done.stderr)
+        self.assertIn('File "<cublame>"', done.stderr)
 
     def test_deferred(self):
         done, verdicts = self.run_program("deferred")

@@ -62,6 +62,18 @@ pub struct Verdict {
     pub candidates: Vec<Place>,
 }
 
+impl Verdict {
+    /// The guard found the argument before a kernel ran: nothing failed on the GPU, and the CUDA context lives.
+    pub fn is_of_guard(&self) -> bool {
+        self.exception.as_ref().is_some_and(|exception| is_exception_of_guard(&exception.type_name))
+    }
+}
+
+/// The exceptions of `server/python/cublame/guard_errors.py`.
+pub(crate) fn is_exception_of_guard(type_name: &str) -> bool {
+    matches!(type_name.rsplit('.').next(), Some("GuardIndexError" | "GuardValueError"))
+}
+
 /// How sure `place` is. The order is from sure to unsure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,4 +1,4 @@
-"""One look at one argument, with nothing but torch's own ops: on the CPU, and wherever the fused kernel cannot be had."""
+"""One look at one argument, with nothing but torch's own ops: on the CPU, and where the kernel cannot be had."""
 
 from __future__ import annotations
 

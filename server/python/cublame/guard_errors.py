@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import Any
 
 
 class GuardError(Exception):
     """An argument that would have ended the kernel, and with it the CUDA context.
 
-    The call was not made, or was made with a value that is allowed in the place of the offending one: the context lives.
+    The call was not made, or it was made with an allowed value in the place of the offending one: the context lives.
     Each field is also in the message.
     """
 
@@ -16,7 +16,7 @@ class GuardError(Exception):
     argument: str = ""
     value: Any = None
     #: The index of the first offender in the argument; None where the argument as a whole is at fault.
-    position: Optional[List[int]] = None
+    position: list[int] | None = None
     #: What is allowed, both ends included; `high` is None where there is no upper end.
     low: Any = None
     high: Any = None
@@ -65,13 +65,13 @@ def position_of(flat, shape):
 def _sentence(op, requirement, value, first, count):
     argument = requirement.argument
     # "index for dimension 1" of the op "index" needs no op before it.
-    name = argument if argument.startswith(op) else "%s %s" % (op, argument)
+    name = argument if argument.startswith(op) else f"{op} {argument}"
     if requirement.text is not None:
-        return "%s: %s" % (name, requirement.text(value, position_of(first, requirement.shape)))
+        return f"{name}: {requirement.text(value, position_of(first, requirement.shape))}"
     position = position_of(first, requirement.shape)
-    at = " at %s" % position if position is not None else ""
+    at = f" at {position}" if position is not None else ""
     ending = " (%d of %d)" % (count, requirement.total)
-    return "%s: value %s%s is outside %s%s" % (name, value, at, requirement.allowed(), ending)
+    return f"{name}: value {value}{at} is outside {requirement.allowed()}{ending}"
 
 
 def _call(frames):

@@ -1,5 +1,5 @@
-"""One look at one argument in one kernel: it counts the offenders, finds the first, writes both into pinned memory, and can
-write a copy of the argument in which every offender is moved into its range.
+"""One look at one argument in one kernel: it counts the offenders, finds the first, writes both into pinned memory, and
+can write a copy of the argument in which every offender is moved into its range.
 
 The source is compiled by NVRTC, which comes with every CUDA build of torch, once for each GPU of a process.
 """
@@ -342,17 +342,21 @@ def compile_for(architecture):
 
 
 def _find_nvrtc():
-    """The library that torch itself uses: by name where it is loaded or on the system's path, else in the wheel beside torch."""
-    name = "libnvrtc.so.%s" % torch.version.cuda.split(".")[0]
+    """The library that torch itself uses: by name where the system finds it, else in the wheel beside torch."""
+    name = "libnvrtc.so.{}".format(torch.version.cuda.split(".")[0])
     if name == "libnvrtc.so.11":
         name = "libnvrtc.so.11.2"
     beside = os.path.dirname(os.path.dirname(torch.__file__))
-    for path in [name, *glob.glob(os.path.join(beside, "nvidia", "*", "lib", name)), *glob.glob(os.path.join(beside, "torch", "lib", "libnvrtc*.so*"))]:
+    for path in [
+        name,
+        *glob.glob(os.path.join(beside, "nvidia", "*", "lib", name)),
+        *glob.glob(os.path.join(beside, "torch", "lib", "libnvrtc*.so*")),
+    ]:
         try:
             return ctypes.CDLL(path)
         except OSError:
             pass
-    raise OSError("%s was not found" % name)
+    raise OSError(f"{name} was not found")
 
 
 def _expect(result, call):

@@ -135,7 +135,7 @@ class Installed:
 
     def do_without(self, device, error):
         self.lookers[device] = None
-        say("the guard's kernel cannot be had (%s), so each check takes several launches" % error)
+        say(f"the guard's kernel cannot be had ({error}), so each check takes several launches")
 
     # What a forward op was found to accept. In-place changes raise a tensor's version.
 
@@ -236,8 +236,9 @@ def watch_moments(installed):
         replacement = leave_to_the_interpreter(make(found))
         replacement.__name__ = name
         replacement.__doc__ = found.__doc__
+        own = name in vars(owner)
         setattr(owner, name, replacement)
-        undo.append(lambda: setattr(owner, name, found))
+        undo.append((lambda: setattr(owner, name, found)) if own else (lambda: delattr(owner, name)))
 
     def after(found):
         def call(*arguments, **named):
@@ -268,14 +269,16 @@ def watch_moments(installed):
     if installed.deferred:
         for name in ("cpu", "to", "tolist"):
             replace(torch.Tensor, name, after_leaving_the_gpu)
-        optimizer = sys.modules.get("torch.optim.optimizer") or __import__("torch.optim.optimizer", fromlist=["optimizer"])
+        optimizer = sys.modules.get("torch.optim.optimizer") or __import__(
+            "torch.optim.optimizer", fromlist=["optimizer"]
+        )
         handle = optimizer.register_optimizer_step_pre_hook(lambda *_: late.tell())
         undo.append(handle.remove)
     return undo
 
 
 def leave_to_the_interpreter(function):
-    """Dynamo would try to compile what torch calls in the middle of a compiled function, with all that it calls itself."""
+    """Dynamo would compile what torch calls in the middle of a compiled function, and all that it calls itself."""
     try:
         from torch._C._dynamo import eval_frame
 

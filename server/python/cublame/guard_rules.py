@@ -14,7 +14,20 @@ from .guard_errors import GuardIndexError, GuardValueError
 class Requirement:
     """That every element of a tensor is at least `low`, at most `last`, or equal to `ignore`. NaN never is."""
 
-    __slots__ = ("argument", "error", "ignore", "last", "low", "mend", "shape", "slot", "tensor", "tensor_type", "text", "total")
+    __slots__ = (
+        "argument",
+        "error",
+        "ignore",
+        "last",
+        "low",
+        "mend",
+        "shape",
+        "slot",
+        "tensor",
+        "tensor_type",
+        "text",
+        "total",
+    )
 
     def __init__(self, slot, argument, tensor, low, last, ignore=None, error=GuardIndexError, text=None, mend=None):
         #: Where the argument stands: its number, or (number, number in a list). None: it has no replacement.
@@ -60,11 +73,11 @@ class Requirement:
 
     def allowed(self):
         if self.last is None or self.last == LARGEST.get(self.tensor_type):
-            return "[%g, inf)" % self.low
+            return f"[{self.low:g}, inf)"
         if isinstance(self.last, int):
             # As Python's own ranges are written.
             return "[%d, %d)" % (self.low, self.last + 1)
-        return "[%g, %g]" % (self.low, self.last)
+        return f"[{self.low:g}, {self.last:g}]"
 
 
 #: The largest finite numbers.
@@ -243,7 +256,10 @@ def _ctc_targets(slot, log_probs, targets, target_lengths):
     lengths = torch.as_tensor(target_lengths, device=targets.device).reshape(-1, 1)
     padding = torch.arange(targets.size(1), device=targets.device) >= lengths
     looked_at = targets.masked_fill(padding, 0)
-    mend = lambda: torch.where(padding, targets, targets.clamp(0, classes - 1))  # noqa: E731
+
+    def mend():
+        return torch.where(padding, targets, targets.clamp(0, classes - 1))
+
     return Requirement(slot, "target label", looked_at, 0, classes - 1, mend=mend)
 
 
@@ -255,7 +271,7 @@ def multinomial(probabilities, *rest, **named):
     sums = probabilities.sum(-1)
 
     def text(value, position):
-        return "the row%s sums to %s" % (" at %s" % position if position is not None else "", value)
+        return "the row{} sums to {}".format(f" at {position}" if position is not None else "", value)
 
     def likely_rows():
         clean = probabilities.nan_to_num(0.0, 0.0, 0.0).clamp(min=0)
@@ -265,7 +281,14 @@ def multinomial(probabilities, *rest, **named):
     finite = Requirement(0, "probability", probabilities, 0.0, largest, error=GuardValueError, mend=likely_rows)
     # Very unlikely rows may add up to less than the smallest normal number, and are rows all the same.
     positive = Requirement(
-        0, "probability", sums.masked_fill(sums > 0, smallest), smallest, None, error=GuardValueError, text=text, mend=likely_rows
+        0,
+        "probability",
+        sums.masked_fill(sums > 0, smallest),
+        smallest,
+        None,
+        error=GuardValueError,
+        text=text,
+        mend=likely_rows,
     )
     return [finite, positive]
 
@@ -283,10 +306,21 @@ def poisson(rates, *rest, **named):
 
 
 def assert_async(condition, message="a tensor that was asserted to be true is not"):
-    return [Requirement(0, "condition", condition != 0, 1, 1, error=GuardValueError, text=lambda *_: message, mend=lambda: torch.ones_like(condition))]
+    return [
+        Requirement(
+            0,
+            "condition",
+            condition != 0,
+            1,
+            1,
+            error=GuardValueError,
+            text=lambda *_: message,
+            mend=lambda: torch.ones_like(condition),
+        )
+    ]
 
 
-#: The op as it is named in messages, its rule, and the names of its kernels. A composite op of torch comes to one of them.
+#: An op as messages name it, its rule, and the names of its kernels. A composite op of torch comes to one of them.
 GUARDED = (
     ("embedding", embedding, ("embedding", "embedding_renorm_")),
     ("embedding backward", embedding_dense_backward, ("embedding_dense_backward",)),
@@ -309,7 +343,7 @@ GUARDED = (
         "scatter",
         along_dimension,
         tuple(
-            "scatter%s.%s" % (in_place, which + out)
+            f"scatter{in_place}.{which + out}"
             for which in ("src", "value", "reduce", "value_reduce")
             for in_place, out in (("", ""), ("_", ""), ("", "_out"))
         ),
@@ -321,7 +355,11 @@ GUARDED = (
     ("masked_scatter", masked_scatter, ("masked_scatter_",)),
     ("max_unpool", max_unpool, ("max_unpool2d", "max_unpool2d.out", "max_unpool3d", "max_unpool3d.out")),
     ("repeat_interleave", repeat_interleave, ("repeat_interleave.Tensor",)),
-    ("nll_loss", nll_loss, ("nll_loss_forward", "nll_loss_forward.output", "nll_loss2d_forward", "nll_loss2d_forward.output")),
+    (
+        "nll_loss",
+        nll_loss,
+        ("nll_loss_forward", "nll_loss_forward.output", "nll_loss2d_forward", "nll_loss2d_forward.output"),
+    ),
     (
         "nll_loss backward",
         nll_loss_backward,

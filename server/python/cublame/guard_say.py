@@ -7,7 +7,7 @@ import sys
 
 def say(sentence):
     try:
-        sys.stderr.write("cublame: %s.\n" % sentence)
+        sys.stderr.write(f"cublame: {sentence}.\n")
     except Exception:
         # Without a standard error there is nobody to tell.
         pass

@@ -31,7 +31,7 @@ use crate::sources::judge;
 
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// off, blocking, trace, core or sanitize (else CUBLAME_MODE, else the workspace's .cublame/mode)
+    /// off, blocking, trace, core, guard or sanitize (else CUBLAME_MODE, else the workspace's .cublame/mode)
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
     /// Write the report (JSON) to this file as well

@@ -75,7 +75,7 @@ fn head(verdict: &Verdict, judged: &Judged, texts: &Texts) -> String {
 }
 
 fn kills_context(verdict: &Verdict) -> bool {
-    facts().kind(&verdict.kind).sticky
+    facts().kind(&verdict.kind).sticky && !verdict.is_of_guard()
 }
 
 fn count(exception: &Exception) -> Option<u32> {

@@ -15,7 +15,10 @@ use crate::session::Told;
 pub fn hover(verdict: &Verdict, texts: &Texts) -> String {
     let mut page = String::new();
     section(&mut page, verdict);
-    let _ = writeln!(page, "{}", describe(&verdict.kind, texts).meaning);
+    // The meaning of a kind is that of a kernel that failed.
+    if !verdict.is_of_guard() {
+        let _ = writeln!(page, "{}", describe(&verdict.kind, texts).meaning);
+    }
     page.trim_end().to_owned()
 }
 

@@ -3,7 +3,6 @@
 use super::PLANS;
 use super::command;
 use super::platform::{Os, Platform};
-use crate::blame::guard;
 use crate::catalog::facts;
 use crate::catalog::facts::Subject;
 use crate::evidence::Evidence;
@@ -60,7 +59,9 @@ impl<'a> Case<'a> {
         let wrong_here = match advice {
             "rerun-blocking" => settled || self.was_blocking() || self.is_hip() || self.framework == Framework::Jax,
             // The guard knows the arguments of torch's own kernels, and no assertion of their inner logic.
-            "rerun-guard" => self.mode() == Some(Mode::Guard) || self.is_of_guard() || !self.fires_on_an_argument(),
+            "rerun-guard" => {
+                self.mode() == Some(Mode::Guard) || self.verdict.is_of_guard() || !self.fires_on_an_argument()
+            }
             "rerun-core" => settled || !(self.was_blocking() || self.mode() == Some(Mode::Trace)),
             "avoid-blocking-deadlock" => self.forbids("rerun-blocking") || !self.drives_several_gpus(),
             "serialise-hip" => settled || !self.is_hip(),
@@ -70,10 +71,10 @@ impl<'a> Case<'a> {
             "interpret-triton" => !self.said.any("triton") && !self.has_frame_in("triton"),
             "list-gpus" => self.verdict.kind == "invalid-device-ordinal" && !self.uses_another_framework(),
             "simulate-numba" => self.framework != Framework::Numba,
-            "run-on-cpu" => self.is_of_guard(),
-            "restart-kernel" => !self.in_notebook() || self.is_of_guard(),
+            "run-on-cpu" => self.verdict.is_of_guard(),
+            "restart-kernel" => !self.in_notebook() || self.verdict.is_of_guard(),
             // A process that has ended needs no advice to be ended.
-            "restart-process" => self.in_notebook() || self.is_of_guard() || self.evidence.exit.is_some(),
+            "restart-process" => self.in_notebook() || self.verdict.is_of_guard() || self.evidence.exit.is_some(),
             _ => false,
         };
         wrong_here
@@ -96,11 +97,6 @@ impl<'a> Case<'a> {
     pub fn command_of(&self, advice: &str) -> Option<&'static str> {
         let command = PLANS.commands.get(advice)?.as_str();
         (self.platform.os != Some(Os::Windows) || !command.starts_with("env ")).then_some(command)
-    }
-
-    /// The guard found the argument itself: no kernel failed.
-    fn is_of_guard(&self) -> bool {
-        guard::argument(self.verdict).is_some()
     }
 
     /// Does one of the assertions look at what the program handed to an op? One that left no line may.

@@ -7,21 +7,20 @@ use super::place::Judgement;
 use super::user_code::Spot;
 use crate::Sources;
 use crate::parse::Relation;
-use crate::verdict::{Certainty, Verdict};
+use crate::verdict::{Certainty, Verdict, is_exception_of_guard};
 
 /// What an exception of the guard names before its colon, such as `nll_loss target label`; None for any other exception.
 pub fn argument(verdict: &Verdict) -> Option<&str> {
-    let exception = verdict.exception.as_ref().filter(|exception| is_guards(&exception.type_name))?;
-    exception.message.split(':').next()
+    verdict.exception.as_ref().filter(|_| verdict.is_of_guard())?.message.split(':').next()
 }
 
 pub(super) fn is_of_guard(failure: &Failure) -> bool {
-    failure.link().is_some_and(|link| is_guards(&link.type_name))
+    failure.link().is_some_and(|link| is_exception_of_guard(&link.type_name))
 }
 
 /// `embedding index: value 1003 at [3, 7] is outside [0, 1000) (1 of 4096)`
 pub(super) fn sentence(failure: &Failure) -> Option<&str> {
-    failure.link().filter(|link| is_guards(&link.type_name)).and_then(|link| link.message.lines().next())
+    failure.link().filter(|link| is_exception_of_guard(&link.type_name)).and_then(|link| link.message.lines().next())
 }
 
 /// The guard checks each call by itself, so the call is proved; told later, the call's own stack is in the message.
@@ -55,10 +54,6 @@ pub(super) fn judge(case: &Case, sources: &Sources, judgement: &mut Judgement) {
 fn call(root: &Failure) -> Option<&Link> {
     let before = root.links.get(root.root.checked_sub(1)?)?;
     (before.relation == Some(Relation::Carried)).then_some(before)
-}
-
-fn is_guards(type_name: &str) -> bool {
-    matches!(type_name.rsplit('.').next(), Some("GuardIndexError" | "GuardValueError"))
 }
 
 #[cfg(test)]
