@@ -72,10 +72,9 @@ fn fix_failure(text: &Arc<str>, random: &mut Rng) {
     verdict.tensors = [("x", "cuda:0"), ("mask", "cpu")]
         .map(|(name, device)| Tensor {
             name: name.to_owned(),
-            shape: Vec::new(),
             dtype: "int64".to_owned(),
             device: device.to_owned(),
-            frame: 0,
+            ..Tensor::default()
         })
         .into();
     let lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
