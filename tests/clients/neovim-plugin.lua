@@ -114,13 +114,18 @@ end)
 
 test('the report is opened and copied', function()
   vim.cmd('Cublame report')
-  wait_for('the report', function() return vim.api.nvim_buf_get_name(0):match('report%.%w+$') end)
+  wait_for('the report', function() return vim.bo.filetype == 'markdown' end)
   contains(text_of(0), 'device-side assert')
   assert(not vim.bo.modifiable)
   vim.cmd.close()
   vim.cmd.wincmd('t')
   apply('Copy the report')
   wait_for('the copy', function() return vim.fn.getreg('"'):find('device-side assert', 1, true) end)
+  local page
+  vim.ui.open = function(path) page = path end
+  apply('Open the report')
+  wait_for('the page', function() return page end)
+  assert(page:match('report%.html$') and vim.uv.fs_stat(page), page)
 end)
 
 test('a run is made again in another mode, and what is dismissed is gone', function()

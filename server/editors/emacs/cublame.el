@@ -168,9 +168,18 @@ another program."
 
 ;;;###autoload
 (defun cublame-report ()
-  "Open the report of the newest failure."
+  "Show the report of the newest failure.
+The same as a page for the browser is an action at its diagnostic."
   (interactive)
-  (cublame--order (cublame--server) "cublame.openReport"))
+  (cublame--order (cublame--server) "cublame.copyReport" nil
+                  (lambda (report)
+                    (with-current-buffer (get-buffer-create "*cublame report*")
+                      (let ((inhibit-read-only t))
+                        (erase-buffer)
+                        (insert report))
+                      (goto-char (point-min))
+                      (view-mode 1)
+                      (display-buffer (current-buffer))))))
 
 ;;;###autoload
 (defun cublame-doctor ()
@@ -199,6 +208,7 @@ another program."
 (defconst cublame--offered-modes
   '(("trace" . "the failing line at full speed; no slowdown measured")
     ("blocking" . "each launch is waited for; up to twice the run time")
+    ("guard" . "a bad index or label is caught before the launch; a short wait at each check")
     ("core" . "trace, and a GPU core dump as proof; the process ends at the fault")
     ("sanitize" . "under compute-sanitizer: the bad access itself; many times slower")
     ("off" . "nothing is changed; judged by output and exception alone"))
@@ -332,11 +342,9 @@ That is RUNS."
 
 (cl-defmethod eglot-handle-notification
   ((_server cublame-server) (_method (eql cublame/report)) &key uri &allow-other-keys)
-  "Show the page at URI."
-  (let ((path (decode-coding-string (url-unhex-string (string-remove-prefix "file://" uri)) 'utf-8)))
-    (if (string-suffix-p ".html" path)
-        (browse-url-of-file path)
-      (view-file-other-window path))))
+  "Show the page at URI, which is the browser's."
+  (browse-url-of-file
+   (decode-coding-string (url-unhex-string (string-remove-prefix "file://" uri)) 'utf-8)))
 
 (cl-defmethod eglot-handle-notification
   ((_server cublame-server) (_method (eql cublame/runInTerminal)) &key argv cwd &allow-other-keys)

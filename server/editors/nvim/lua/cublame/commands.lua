@@ -118,7 +118,8 @@ end
 
 function subcommands.report()
   local server = client()
-  if server then order(server, 'cublame.openReport') end
+  -- It is the text that an editor in a terminal can show; the page is among the actions at a diagnostic.
+  if server then order(server, 'cublame.copyReport', nil, require('cublame.windows').show_report) end
 end
 
 function subcommands.doctor()

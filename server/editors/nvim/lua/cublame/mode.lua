@@ -7,6 +7,7 @@ local M = {}
 M.OFFERED = {
   { name = 'trace', gives = 'the failing line at full speed, from a journal of launches', costs = 'no slowdown measured' },
   { name = 'blocking', gives = 'CUDA_LAUNCH_BLOCKING=1: each launch is waited for', costs = 'up to twice the run time' },
+  { name = 'guard', gives = 'a bad index or label is caught before the launch', costs = 'a short wait at each checked argument' },
   { name = 'core', gives = "trace, and the GPU's core dump as proof", costs = 'the process ends at the fault' },
   { name = 'sanitize', gives = "NVIDIA's compute-sanitizer: the bad access itself", costs = 'many times slower' },
   { name = 'off', gives = 'nothing is changed; judged by output and exception alone', costs = 'no cost' },

@@ -48,7 +48,7 @@ M.config = {
   before_init = before_init,
   handlers = {
     ['cublame/runs'] = function(_, params, context) require('cublame.runs').set(context.client_id, params.runs) end,
-    ['cublame/report'] = function(_, params) require('cublame.windows').show_report(vim.uri_to_fname(params.uri)) end,
+    ['cublame/report'] = function(_, params) require('cublame.windows').show_page(vim.uri_to_fname(params.uri)) end,
     ['cublame/runInTerminal'] = function(_, params) require('cublame.windows').run(params.argv, params.cwd) end,
   },
   commands = {

@@ -1,4 +1,4 @@
---- The windows of the plugin: a terminal for runs, and a page for reports.
+--- The windows of the plugin: a terminal for runs, and a text for reports.
 local M = {}
 
 local TERMINAL_HEIGHT = 12
@@ -25,16 +25,22 @@ function M.run(argv, cwd)
   if vim.api.nvim_win_is_valid(from) then vim.api.nvim_set_current_win(from) end
 end
 
---- A page in HTML is the browser's.
----@param path string
-function M.show_report(path)
-  if path:match('%.html$') then
-    vim.ui.open(path)
-    return
-  end
-  vim.cmd.split(vim.fn.fnameescape(path))
-  vim.bo.modifiable = false
+--- Shows a report, as Markdown, in a window that goes with its text.
+---@param report string
+function M.show_report(report)
+  vim.cmd.new()
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(report, '\n'))
+  vim.bo.buftype = 'nofile'
   vim.bo.bufhidden = 'wipe'
+  vim.bo.filetype = 'markdown'
+  vim.bo.modifiable = false
+end
+
+--- A page in HTML is the browser's, if there is one.
+---@param path string
+function M.show_page(path)
+  local _, failure = vim.ui.open(path)
+  if failure then vim.notify(('cublame: the page is %s (%s)'):format(path, failure), vim.log.levels.WARN) end
 end
 
 return M
