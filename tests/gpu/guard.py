@@ -14,6 +14,8 @@ import re
 import subprocess
 import sys
 import tempfile
+import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "..", "..", "server", "python")
@@ -41,7 +43,11 @@ def main():
     parts = sys.argv[1:] or PARTS
     for part in parts:
         say("", "## " + part)
-        globals()["check_" + part]()
+        try:
+            globals()["check_" + part]()
+        except Exception:
+            failed.append(part)
+            say(traceback.format_exc())
     say("", "FAILED: " + ", ".join(failed) if failed else "PASSED")
     if os.environ.get("OUT"):
         with open(os.path.join(os.environ["OUT"], "guard.txt"), "w") as file:
@@ -93,9 +99,10 @@ except BaseException:
 def check_programs():
     cublame = os.path.abspath(os.environ["CUBLAME"])
     say("| program | way | value and position | line | kind, certainty | context |", "| --- | --- | --- | --- | --- | --- |")
-    for name, sentence in PROGRAMS.items():
-        for way in WAYS:
-            row = run_program(cublame, name, sentence, way)
+    pairs = [(name, way) for name in PROGRAMS for way in WAYS]
+    with ThreadPoolExecutor(6) as pool:
+        rows = pool.map(lambda pair: run_program(cublame, pair[0], PROGRAMS[pair[0]], pair[1]), pairs)
+        for (name, way), row in zip(pairs, rows):
             say("| %s | %s | %s |" % (name, way, " | ".join(row)))
 
 
@@ -303,11 +310,12 @@ print(json.dumps(done))
 def check_compiled():
     say("| what | " + " | ".join(WAYS) + " |", "| --- | --- | --- |")
     results = {}
-    for way in WAYS:
-        results[way], text = python(COMPILED_CODE, way)
-        if not results[way]:
-            expect("compiled " + way, False)
-            say(text)
+    with ThreadPoolExecutor(len(WAYS)) as pool:
+        for way, (result, text) in zip(WAYS, pool.map(lambda way: python(COMPILED_CODE, way), WAYS)):
+            results[way] = result
+            if not result:
+                expect("compiled " + way, False)
+                say(text)
     for what in results[WAYS[0]] or results[WAYS[1]]:
         cells = [results[way].get(what, "not reached") for way in WAYS]
         for way, cell in zip(WAYS, cells):

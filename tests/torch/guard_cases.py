@@ -40,6 +40,12 @@ def ctc(on, target_length):
     return F.ctc_loss(scores, ints([1, 9], on=on), torch.tensor([5]), torch.tensor([target_length]))
 
 
+def fractional_pool(on, sample):
+    samples = torch.full((1, 1, 2), 0.5, device=on)
+    samples[0, 0, 1] = sample
+    return F.fractional_max_pool2d(torch.ones(1, 1, 5, 5, device=on), 2, output_size=2, _random_samples=samples)
+
+
 def unpool(on):
     indices = torch.zeros(1, 1, 2, 2, dtype=torch.long, device=on)
     indices[0, 0, 1, 1] = 99
@@ -195,6 +201,12 @@ WRONG = [
     ),
     ("max_unpool2d", unpool, INDEX, "max_unpool index: value 99 at [0, 0, 1, 1] is outside [0, 16) (1 of 4)"),
     (
+        "fractional_max_pool2d",
+        lambda on: fractional_pool(on, -3.0),
+        VALUE,
+        "fractional_max_pool random sample: value -3.0 at [0, 0, 1] is outside [0, 1] (1 of 2)",
+    ),
+    (
         "repeat_interleave",
         lambda on: torch.repeat_interleave(ints(1, 2, on=on), ints(2, -3, on=on)),
         VALUE,
@@ -301,6 +313,7 @@ WRONG = [
 
 #: What no kernel minds, and what torch refuses by itself.
 RIGHT = [
+    ("fractional_max_pool2d", lambda on: fractional_pool(on, 0.9)),
     ("embedding", lambda on: F.embedding(ints([0, 9], on=on), torch.ones(10, 2, device=on))),
     ("embedding of nothing", lambda on: F.embedding(ints(on=on).long(), torch.ones(0, 2, device=on))),
     ("embedding_bag", lambda on: bag((1, 2, 3), (0, 2, 2, 3), on)),

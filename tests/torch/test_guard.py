@@ -24,6 +24,9 @@ import torch.nn.functional as F
 
 import guard_cases
 from cublame import GuardError, GuardIndexError, GuardValueError, guarding
+from cublame.guard_check import PlainCheck
+from cublame.guard_late import Late
+from cublame.guard_rules import index
 
 warnings.simplefilter("ignore")
 WAYS = ("strict", "deferred")
@@ -163,6 +166,21 @@ class Deferred(unittest.TestCase):
                 late.wait_and_tell()
             late.wait_and_tell()
 
+    def test_what_a_replay_finds_is_told_once_for_each_alarm(self):
+        """The answers of looks inside a captured graph, which there is no GPU to capture here."""
+        looker = Graph()
+        late = Late()
+        for op, found in (("right", None), ("wrong", (12, 2, 1))):
+            late.add(op, GraphLook(looker, found), captured=True)
+        late.tell()
+        looker.rings = 2
+        for _ in range(2):
+            with self.assertRaisesRegex(
+                GuardIndexError, r"^wrong index: value 12 at \[1, 0\] is outside \[0, 10\) \(1 of 4\)"
+            ):
+                late.tell()
+        late.tell()
+
     def test_moments_are_taken_back(self):
         before = torch.save, torch.Tensor.cpu, torch.Tensor.to, torch.cuda.synchronize
         with on_the_cpu("deferred"):
@@ -170,10 +188,25 @@ class Deferred(unittest.TestCase):
         self.assertEqual((torch.save, torch.Tensor.cpu, torch.Tensor.to, torch.cuda.synchronize), before)
 
 
-def look_of(indices):
-    from cublame.guard_check import PlainCheck
-    from cublame.guard_rules import index
+class Graph:
+    """A GPU on which a graph is replayed."""
 
+    rings = 0
+
+    def alarmed(self):
+        self.rings -= 1
+        return self.rings >= 0
+
+
+class GraphLook:
+    def __init__(self, looker, found):
+        self.looker, self.found, self.requirement = looker, found, index(1, BAD, 10)
+
+    def take(self):
+        return self.found
+
+
+def look_of(indices):
     return PlainCheck(index(1, indices, 10))
 
 

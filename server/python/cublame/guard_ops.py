@@ -252,7 +252,8 @@ def watch_moments(installed):
         def call(self, *arguments, **named):
             result = found(self, *arguments, **named)
             if type(self) is torch.Tensor and self.is_cuda and not getattr(result, "is_cuda", False):
-                late.wait_and_tell()
+                # The copy has waited for what it needs; one that does not block is not made to.
+                late.tell()
             return result
 
         return call

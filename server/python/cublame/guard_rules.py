@@ -190,6 +190,11 @@ def max_unpool(tensor, indices, output_size, *rest, **named):
     return [index(1, indices, size)]
 
 
+def fractional_max_pool(tensor, kernel_size, output_size, samples, **named):
+    # A sample places a window; one outside places it outside of the input.
+    return [probability(3, samples, "random sample")]
+
+
 def repeat_interleave(repeats, output_size=None):
     found = [not_negative(0, repeats, "repeats")]
     if output_size is not None:
@@ -354,6 +359,16 @@ GUARDED = (
     ("put", flat, ("put_",)),
     ("masked_scatter", masked_scatter, ("masked_scatter_",)),
     ("max_unpool", max_unpool, ("max_unpool2d", "max_unpool2d.out", "max_unpool3d", "max_unpool3d.out")),
+    (
+        "fractional_max_pool",
+        fractional_max_pool,
+        (
+            "fractional_max_pool2d",
+            "fractional_max_pool2d.output",
+            "fractional_max_pool3d",
+            "fractional_max_pool3d.output",
+        ),
+    ),
     ("repeat_interleave", repeat_interleave, ("repeat_interleave.Tensor",)),
     (
         "nll_loss",
