@@ -13,13 +13,9 @@ import sys
 
 
 def arm(wish):
-    """`wish` is the value of CUBLAME_CAPTURE."""
+    """Once torch is there. `wish` is the value of CUBLAME_CAPTURE."""
     folder, file, line = wish.split("\n")
-    target = Target(folder, file, int(line))
-    if "torch" in sys.modules:
-        watch(sys.modules["torch"], target)
-    else:
-        sys.meta_path.insert(0, AfterImport(target))
+    watch(sys.modules["torch"], Target(folder, file, int(line)))
 
 
 class Target:
@@ -44,30 +40,6 @@ class Target:
         if known is None:
             known = self.same_file[name] = os.path.realpath(name) == self.file
         return known
-
-
-class AfterImport:
-    """Watches torch as soon as it is whole."""
-
-    def __init__(self, target):
-        self.target = target
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "torch":
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target)
-            if spec is not None and spec.loader is not None:
-                load = spec.loader.exec_module
-
-                def exec_module(module):
-                    load(module)
-                    watch(module, self.target)
-
-                spec.loader.exec_module = exec_module
-                return spec
-        return None
 
 
 def watch(torch, target):

@@ -242,13 +242,6 @@ def move_out_of_the_way(descriptor):
     raise OSError("no descriptor is free")
 
 
-def arm_capture():
-    """For `cublame repro --minimal`, which runs the program again to see what one call is given."""
-    wish = os.environ.get("CUBLAME_CAPTURE")
-    if wish:
-        load("_cublame_capture")["arm"](wish)
-
-
 def watch_pytest():
     sys.meta_path.insert(0, PytestWatch)
 
@@ -299,11 +292,24 @@ def pytest_exception_interact(call):
 
 def watch_torch():
     """In mode guard: the guard is put in force as soon as torch is imported."""
-    if os.environ.get("CUBLAME_MODE") != "guard":
-        return
+    if os.environ.get("CUBLAME_MODE") == "guard":
+        after_torch(put_guard_in_force)
+
+
+def arm_capture():
+    """For `cublame repro --minimal`, which runs the program again to see what one call is given."""
+    wish = os.environ.get("CUBLAME_CAPTURE")
+    if wish:
+        after_torch(lambda: load("_cublame_capture")["arm"](wish))
+
+
+def after_torch(action):
+    """Does it when torch has been imported."""
     if "torch" in sys.modules:
-        put_guard_in_force()
-    else:
+        action()
+        return
+    TorchWatch.actions.append(action)
+    if TorchWatch not in sys.meta_path:
         sys.meta_path.insert(0, TorchWatch)
 
 
@@ -314,6 +320,7 @@ class TorchWatch:
     """
 
     asking = set()
+    actions = []
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -345,7 +352,8 @@ class TorchLoader:
         self._loader.exec_module(module)
         if TorchWatch in sys.meta_path:
             sys.meta_path.remove(TorchWatch)
-            put_guard_in_force()
+            for action in TorchWatch.actions:
+                action()
 
 
 # In the order in which they import each other. The files are those of the package `cublame`, and go by its names: a program
