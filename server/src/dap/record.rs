@@ -139,12 +139,8 @@ impl Record {
         folder.stand_at(pid, exception).ok()?;
         let evidence = Evidence { exit: None, ..folder.evidence() };
         let judged = self.judged(&evidence);
-        let first = judged.verdicts.first().filter(|verdict| verdict.kind != UNRECOGNISED);
-        let Some(first) = first else {
-            // Any exception stops a debugger. This one has nothing to do with a GPU.
-            folder.go_on(pid).ok();
-            return None;
-        };
+        // Any exception stops a debugger, which shows it itself: most have nothing to do with a GPU.
+        let first = judged.verdicts.first().filter(|verdict| verdict.kind != UNRECOGNISED)?;
         self.told = Some(identity(first));
         Some(spoken(first, &judged))
     }

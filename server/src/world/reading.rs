@@ -7,7 +7,6 @@ use std::time::SystemTime;
 
 use cublame_core::advice::advise;
 use cublame_core::catalog::Texts;
-use cublame_core::catalog::facts::UNRECOGNISED;
 use cublame_core::config::notebook;
 use cublame_core::event::{Cell, Exception, What};
 use cublame_core::evidence::ProcessEvents;
@@ -151,12 +150,11 @@ fn advised(mut verdict: Verdict, evidence: &Evidence, texts: &Texts) -> Verdict 
     verdict
 }
 
-/// A run that a debugger holds at an exception. Any exception stops a debugger: most have nothing to do with a GPU.
+/// A run that a debugger holds at an exception.
 fn held(evidence: &Evidence, run: &Run, plan: &Plan) -> (Outcome, Vec<Arc<Verdict>>) {
-    let verdicts = judged(evidence, run, plan);
-    match verdicts.first() {
-        Some(verdict) if verdict.kind != UNRECOGNISED => (Outcome::Held, verdicts),
-        _ => (Outcome::Running, Vec::new()),
+    match judged(evidence, run, plan) {
+        verdicts if verdicts.is_empty() => (Outcome::Running, verdicts),
+        verdicts => (Outcome::Held, verdicts),
     }
 }
 
