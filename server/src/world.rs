@@ -10,9 +10,11 @@ use std::time::{Duration, SystemTime};
 
 use cublame_core::catalog::Language;
 use cublame_core::text::LineIndex;
+use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 pub mod configuring;
+pub mod debugging;
 pub mod finding;
 pub mod linting;
 pub mod mark;
@@ -26,6 +28,7 @@ mod survey;
 mod watching;
 
 use configuring::{Configured, Edits};
+use debugging::Debuggers;
 use finding::Finding;
 use linting::Linted;
 use mark::Mark;
@@ -80,6 +83,11 @@ pub enum Event {
     Explained {
         explained: Box<Surveyed>,
         live: bool,
+    },
+    /// A message of a debug adapter in the editor, under the editor's own name for the session.
+    Debugged {
+        session: String,
+        message: Value,
     },
     /// A command of the user's; the answer is there at once.
     Order(Order, Answer),
@@ -146,6 +154,8 @@ pub trait Editor: Send + 'static {
     fn open(&mut self, path: &Path);
     /// A bar for a run that the server started, with a way to stop it.
     fn progress(&mut self, child: u64, step: Progress);
+    /// Has the editor ask its debugger about a thread. The answer comes as [`Event::Debugged`], or never.
+    fn ask_debugger(&mut self, session: &str, command: &str, thread: i64);
     /// Has the editor run a command in a terminal of its own; false where it has none.
     fn run_in_terminal(&mut self, argv: &[String], cwd: &Path) -> bool;
 }
@@ -258,6 +268,7 @@ pub fn start<E: Editor>(make_editor: impl FnOnce(Reply) -> E, surroundings: Surr
         dirty: BTreeSet::new(),
         reading: Reading::Idle,
         children: starting::Children::default(),
+        debuggers: Debuggers::default(),
         questions: orders::Questions::default(),
         edits: Edits::default(),
         consents: BTreeSet::new(),
@@ -322,6 +333,7 @@ struct World<E> {
     dirty: BTreeSet<PathBuf>,
     reading: Reading,
     children: starting::Children,
+    debuggers: Debuggers,
     questions: orders::Questions,
     edits: Edits,
     /// The roots for which the user has said that a run may be repeated without asking.
@@ -386,6 +398,7 @@ impl<E: Editor> World<E> {
             Event::Surveyed(survey) => self.surveyed(*survey),
             Event::TextsRead(texts) => self.texts_read(texts),
             Event::Explained { explained, live } => self.explained(*explained, live),
+            Event::Debugged { session, message } => self.debugged(session, &message),
             Event::Order(order, answer) => self.order(order, answer),
             Event::Planned { plan, answer } => self.planned(plan, answer),
             Event::Configured { done, answer } => self.configured(done, answer),

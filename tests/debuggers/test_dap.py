@@ -360,16 +360,22 @@ TESTS = [the_verdict_is_there_while_the_program_stands, without_a_stop_the_verdi
          without_debugpy_it_says_what_to_do, an_editors_debugpy_serves_an_interpreter_without_one, an_adapter_that_dies_is_said,
          a_client_that_vanishes_leaves_no_orphan]
 
-passed = failed = 0
-for test in [test for test in TESTS if not sys.argv[2:] or test.__name__ in sys.argv[2:]]:
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            test(Project(folder))
-        except Exception:
-            failed += 1
-            print(f"FAILED  {test.__name__}\n{traceback.format_exc()}", flush=True)
-        else:
-            passed += 1
-            print(f"ok      {test.__name__}", flush=True)
-print(f"{passed} passed, {failed} failed")
-sys.exit(failed > 0 or passed == 0)
+
+def main(tests, names):
+    passed = failed = 0
+    for test in [test for test in tests if not names or test.__name__ in names]:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                test(Project(folder))
+            except Exception:
+                failed += 1
+                print(f"FAILED  {test.__name__}\n{traceback.format_exc()}", flush=True)
+            else:
+                passed += 1
+                print(f"ok      {test.__name__}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(failed > 0 or passed == 0)
+
+
+if __name__ == "__main__":
+    main(TESTS, sys.argv[2:])

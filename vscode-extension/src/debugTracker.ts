@@ -1,31 +1,27 @@
-// Live blame: what a Python debugger stands at is shown at its line while it stands there.
+// Live blame: what a Python debugger says is passed on to the server, which shows the line while the program stands there.
 
 import * as vscode from 'vscode';
 
 import { PYTHON_DEBUGGERS } from './debugging.ts';
-import { asLog, isUncaught, tail, type ExceptionInfo } from './pure/exception.ts';
+import { isTold, TERMINATED, type DapMessage } from './pure/dap.ts';
+import type { DapQuestion } from './pure/protocol.ts';
 import type { Server } from './server.ts';
 
-/** The parts of a DAP message that are looked at. */
-interface Message {
-  readonly type?: string;
-  readonly event?: string;
-  readonly body?: { readonly reason?: string; readonly threadId?: number; readonly category?: string; readonly output?: string };
-}
-
-/** As much of stderr as holds the lines of a device-side assert, which are repeated for each thread. */
-const MOST_STDERR = 256 * 1024;
-
 export class DebugTracker implements vscode.Disposable {
-  private readonly disposables: { dispose(): unknown }[];
-  private readonly changed = new vscode.EventEmitter<void>();
-  readonly onDidChange = this.changed.event;
-  /** The names under which the server shows what debuggers stand at. */
-  readonly live = new Set<string>();
+  private readonly disposables: vscode.Disposable[];
+  private readonly sessions = new Map<string, vscode.DebugSession>();
 
   constructor(private readonly server: Server) {
     const factory: vscode.DebugAdapterTrackerFactory = { createDebugAdapterTracker: (session) => this.track(session) };
-    this.disposables = [this.changed, ...PYTHON_DEBUGGERS.map((type) => vscode.debug.registerDebugAdapterTrackerFactory(type, factory))];
+    this.disposables = PYTHON_DEBUGGERS.map((type) => vscode.debug.registerDebugAdapterTrackerFactory(type, factory));
+  }
+
+  /** The server wants to know more. The answer passes by as every message of the adapter does. */
+  ask({ session, command, arguments: args }: DapQuestion): void {
+    this.sessions.get(session)?.customRequest(command, args).then(undefined, (failure: unknown) => {
+      // A session that ends while it is asked has nothing more to say.
+      this.server.log.debug(`the debugger could not be asked about its exception: ${String(failure)}`);
+    });
   }
 
   dispose(): void {
@@ -34,59 +30,19 @@ export class DebugTracker implements vscode.Disposable {
 
   private track(session: vscode.DebugSession): vscode.DebugAdapterTracker | undefined {
     if (!vscode.workspace.getConfiguration('cublame', session.workspaceFolder).get<boolean>('debug.liveBlame', true)) return undefined;
-    let stderr = '';
-    let shown: Promise<string | undefined> = Promise.resolve(undefined);
-    const takeAway = (): void => {
-      const name = shown;
-      shown = Promise.resolve(undefined);
-      void name.then((run) => this.forget(run));
+    const tell = (message: DapMessage): void => {
+      this.server.tellOfDebugger(session.id, message);
+    };
+    this.sessions.set(session.id, session);
+    const end = (): void => {
+      if (this.sessions.delete(session.id)) tell(TERMINATED);
     };
     return {
-      onDidSendMessage: (message: Message) => {
-        if (message.type !== 'event') return;
-        const { event, body } = message;
-        if (event === 'output' && body?.category === 'stderr') stderr = tail(stderr, body.output ?? '', MOST_STDERR);
-        if (event === 'stopped' && body?.reason === 'exception' && body.threadId !== undefined) {
-          takeAway();
-          shown = this.show(session, body.threadId, stderr);
-        }
-        // Going on, or the end, is when the hook's own event takes over.
-        if (event === 'continued') takeAway();
+      onDidSendMessage: (message: DapMessage) => {
+        if (isTold(message)) tell(message);
       },
-      onWillStopSession: takeAway,
-      onExit: takeAway,
+      onExit: end,
+      onError: end,
     };
-  }
-
-  /** The name under which it is shown; undefined where there is nothing to show. */
-  private async show(session: vscode.DebugSession, threadId: number, stderr: string): Promise<string | undefined> {
-    try {
-      const info = (await session.customRequest('exceptionInfo', { threadId })) as ExceptionInfo;
-      const log = isUncaught(info) ? asLog(info, stderr) : undefined;
-      if (log === undefined || !this.server.running) return undefined;
-      const environment = session.configuration['env'] as Record<string, string | undefined> | undefined;
-      const blocking = environment?.['CUDA_LAUNCH_BLOCKING'] === '1';
-      const answer = await vscode.commands.executeCommand<{ readonly run?: string } | null>('cublame.explainText', { text: log, blocking, live: true });
-      const run = answer?.run;
-      if (run === undefined) return undefined;
-      this.live.add(run);
-      this.changed.fire();
-      return run;
-    } catch (failure) {
-      // A session that ends while it is asked has nothing more to say.
-      this.server.log.debug(`the debugger could not be asked about its exception: ${String(failure)}`);
-      return undefined;
-    }
-  }
-
-  private async forget(run: string | undefined): Promise<void> {
-    if (run === undefined) return;
-    try {
-      if (this.server.running) await vscode.commands.executeCommand('cublame.dismiss', { run });
-    } catch (failure) {
-      this.server.log.debug(`${run} was gone already: ${String(failure)}`);
-    }
-    this.live.delete(run);
-    this.changed.fire();
   }
 }

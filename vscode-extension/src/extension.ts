@@ -35,6 +35,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   const modes = new Modes();
   const gutter = new Gutter(context);
   const shown: { runs(runs: readonly Run[]): void } = { runs: () => undefined };
+  const debuggers: { tracker?: DebugTracker } = {};
   const server = new Server(context, log, {
     requests: {
       runs: ({ runs }) => {
@@ -42,12 +43,14 @@ export function activate(context: vscode.ExtensionContext): Api {
       },
       runInTerminal: (params) => void runInTerminal(params),
       report: (params) => void openReport(params),
+      askDebugger: (question) => debuggers.tracker?.ask(question),
     },
     middleware: middleware(modes, gutter),
     interpreter: () => interpreterOf(),
   });
   const tracker = new DebugTracker(server);
-  const view = new RunsView(tracker.live);
+  debuggers.tracker = tracker;
+  const view = new RunsView();
   const tasks = new Tasks(modes, server);
   const supervise = async (definition: Definition, folder: vscode.WorkspaceFolder | undefined): Promise<void> => {
     const task = await tasks.task(definition, folder);
@@ -79,9 +82,6 @@ export function activate(context: vscode.ExtensionContext): Api {
       if (typeof program !== 'string') return;
       const words = Array.isArray(args) ? args.filter((word) => typeof word === 'string') : [];
       void supervise({ type: 'cublame', program, args: words, mode: modes.of(folder), ...(typeof cwd === 'string' ? { cwd } : {}) }, folder);
-    }),
-    tracker.onDidChange(() => {
-      view.refresh();
     }),
     command('selectMode', () => selectMode(modes)),
     command('runFile', () => runFile()),

@@ -14,7 +14,7 @@ export class RunsView implements vscode.TreeDataProvider<Row>, vscode.Disposable
   private readonly disposables: { dispose(): unknown }[];
   runs: readonly Run[] = [];
 
-  constructor(private readonly live: ReadonlySet<string>) {
+  constructor() {
     this.view = vscode.window.createTreeView('cublame.runs', { treeDataProvider: this, showCollapseAll: true });
     const command = (name: string, action: (row: Row) => unknown): vscode.Disposable => vscode.commands.registerCommand(`cublame.runs.${name}`, action);
     this.disposables = [
@@ -41,13 +41,13 @@ export class RunsView implements vscode.TreeDataProvider<Row>, vscode.Disposable
   }
 
   refresh(): void {
-    const failures = standingFailures(this.runs.filter((run) => !this.live.has(run.id)));
+    const failures = standingFailures(this.runs);
     this.view.badge = failures === 0 ? undefined : { value: failures, tooltip: vscode.l10n.t('{0} programs fail', failures) };
     this.changed.fire(undefined);
   }
 
   getChildren(row?: Row): Row[] {
-    return row ? [...row.children] : rows(this.runs, this.live, Date.now() / 1000);
+    return row ? [...row.children] : rows(this.runs, Date.now() / 1000);
   }
 
   getTreeItem(row: Row): vscode.TreeItem {

@@ -6,7 +6,7 @@ import * as vscode from 'vscode';
 import type { CloseHandlerResult, LanguageClient, LanguageClientOptions, Middleware } from 'vscode-languageclient/node';
 
 import { candidates, judge, type Answer, type Candidate } from './pure/locate.ts';
-import { REPORT, RUN_IN_TERMINAL, RUNS, type ReportParams, type RunInTerminalParams, type RunsParams } from './pure/protocol.ts';
+import { DAP, REPORT, RUN_IN_TERMINAL, RUNS, type DapQuestion, type ReportParams, type RunInTerminalParams, type RunsParams } from './pure/protocol.ts';
 import { versionText } from './pure/version.ts';
 
 /** Files in which the server offers run configurations, and edits those that are open. */
@@ -17,6 +17,7 @@ export interface Requests {
   runs(params: RunsParams): void;
   runInTerminal(params: RunInTerminalParams): void;
   report(params: ReportParams): void;
+  askDebugger(question: DapQuestion): void;
 }
 
 /** What the rest of the extension gives to the client. */
@@ -66,6 +67,14 @@ export class Server implements vscode.Disposable {
     return this.client?.initializeResult?.capabilities.executeCommandProvider?.commands ?? [];
   }
 
+  /** Passes on what a debug adapter has said. In order, and waiting for nothing. */
+  tellOfDebugger(session: string, message: unknown): void {
+    if (!this.answers) return;
+    this.client?.sendNotification(DAP, { session, message }).catch((failure: unknown) => {
+      this.log.debug(`the server was not told of the debugger: ${String(failure)}`);
+    });
+  }
+
   /** Finds and starts; in a queue, so that two settings changed at once do not start two servers. */
   start(): Promise<void> {
     this.starting = this.starting.then(() => this.startNow()).catch((failure: unknown) => {
@@ -111,6 +120,9 @@ export class Server implements vscode.Disposable {
     client.onNotification(REPORT, (params: ReportParams) => {
       this.surface.requests.report(params);
     });
+    client.onNotification(DAP, (question: DapQuestion) => {
+      this.surface.requests.askDebugger(question);
+    });
     client.onDidChangeState(({ newState }) => {
       this.answers = newState === library.State.Running;
       this.changed.fire();
@@ -135,7 +147,7 @@ export class Server implements vscode.Disposable {
 
   private clientOptions({ ErrorAction, CloseAction }: typeof import('vscode-languageclient/node')): LanguageClientOptions {
     const settings = vscode.workspace.getConfiguration('cublame');
-    const custom = [RUNS, REPORT, ...(settings.get('runIn') === 'background' ? [] : [RUN_IN_TERMINAL])];
+    const custom = [RUNS, REPORT, DAP, ...(settings.get('runIn') === 'background' ? [] : [RUN_IN_TERMINAL])];
     return {
       documentSelector: [
         ...['python', 'cuda-cpp', 'cpp', 'c'].map((language) => ({ scheme: 'file', language })),

@@ -94,10 +94,13 @@ impl Cell {
     }
 }
 
+/// What [`Exception::hook`] says of an event that was made of a debugger's answers.
+pub const DEBUGGER: &str = "debugger";
+
 /// An exception that nobody caught, or that a hook was told of.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exception {
-    /// `excepthook`, `threading`, `unraisable`, `atexit`, `pytest`, `multiprocessing`, `ipython`.
+    /// `excepthook`, `threading`, `unraisable`, `atexit`, `pytest`, `multiprocessing`, `ipython`, or [`DEBUGGER`].
     pub hook: String,
     pub thread: String,
     pub main_thread: bool,

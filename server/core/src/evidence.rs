@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cublame_journal::Journal;
 
-use crate::event::{Cell, Event, What};
+use crate::event::{Cell, DEBUGGER, Event, What};
 use crate::gpu_core::GpuCore;
 use crate::hang::Hang;
 use crate::run::{Exit, Run};
@@ -111,6 +111,12 @@ impl ProcessEvents {
             What::Exception(exception) => exception.rank,
             What::Cell(_) | What::Exit(_) => None,
         })
+    }
+
+    /// Does a debugger hold it at an exception?
+    pub fn is_held(&self) -> bool {
+        let held = |event: &Event| matches!(&event.what, What::Exception(exception) if exception.hook == DEBUGGER);
+        self.events.iter().any(held)
     }
 
     /// TORCHELASTIC_RESTART_COUNT as the process had it at its start.

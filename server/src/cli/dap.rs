@@ -9,6 +9,8 @@ use crate::dap::adapter::Debugpy;
 use crate::dap::proxy::{self, Left};
 use crate::dap::record::Record;
 use crate::error::{Error, Result};
+use crate::session::folder;
+use crate::session::place::Surroundings;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -22,7 +24,8 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         .map_err(|failure| Error::environment("the working directory is gone").because(failure))?;
     let debugpy = Debugpy::find(arguments.python.as_deref(), &cwd);
     let python = debugpy.as_ref().map(|debugpy| debugpy.python.clone()).unwrap_or_default();
-    let record = Record::new(cwd, python, Texts::get(super::language_of_the_environment()));
+    let runs = folder::runs_in(&Surroundings::of(cwd.clone()).project_folder(|path| path.exists()));
+    let record = Record::new(cwd, python, Texts::get(super::language_of_the_environment()), vec![runs]);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

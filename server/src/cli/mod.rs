@@ -2,6 +2,7 @@
 
 mod configure;
 mod dap;
+mod debug;
 mod demo;
 mod doctor;
 mod env;
@@ -53,6 +54,8 @@ enum Command {
     Relay,
     /// Write run configurations for VS Code, PyCharm, your shell or a notebook
     Configure(configure::Arguments),
+    /// Run a Python program under debugpy, and hold it at its CUDA failure: verdict, stack and tensors
+    Debug(debug::Arguments),
     /// A debug adapter for any editor: debugpy's own, with the mode's variables and the verdict where it stops
     Dap(dap::Arguments),
     /// Print a mode's variables for a shell
@@ -98,6 +101,7 @@ pub fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
         Command::Configure(arguments) => configure::main(arguments),
+        Command::Debug(arguments) => Ok(debug::main(arguments)),
         Command::Dap(arguments) => dap::main(arguments),
         Command::Env(arguments) => env::main(arguments),
         Command::InNewSession { words } => Err(starting::in_new_session(words)),
@@ -114,11 +118,11 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Prints clap's own help or complaint. The codes of `run` below 125 are the child's.
+/// Prints clap's own help or complaint. The codes of `run` and `debug` below 125 are the child's.
 fn refuse(failure: &clap::Error) -> ! {
     // Where it cannot be printed, the code still tells.
     failure.print().ok();
-    let is_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
+    let is_run = std::env::args_os().nth(1).is_some_and(|word| word == "run" || word == "debug");
     std::process::exit(if is_run && failure.use_stderr() { run::OWN_FAILURE.into() } else { failure.exit_code() })
 }
 

@@ -15,6 +15,8 @@ use cublame_core::hang::Hang;
 use cublame_core::mode::{EnvBlock, Half, Mode, Variable, prefix};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
+use super::debug::Debugger;
+use crate::dap::record::{Identity, identity};
 use crate::os::{processes, signals};
 use crate::render::terminal;
 use crate::session::environment::environment;
@@ -33,19 +35,19 @@ use crate::sources::judge;
 pub struct Arguments {
     /// off, blocking, trace, core, guard or sanitize (else CUBLAME_MODE, else the workspace's .cublame/mode)
     #[arg(long, value_name = "MODE")]
-    mode: Option<Mode>,
+    pub(super) mode: Option<Mode>,
     /// Write the report (JSON) to this file as well
     #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    pub(super) report: Option<PathBuf>,
     /// Say nothing about the failure: who started the run reads the report
     #[arg(long, hide = true)]
-    quiet: bool,
+    pub(super) quiet: bool,
     /// Ask each Python process where it stands when the run has said nothing for so long; the run goes on
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     hang_after: Option<u32>,
     /// The program and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
-    command: Vec<OsString>,
+    pub(super) command: Vec<OsString>,
 }
 
 /// Whatever fails before the child starts; as with docker and timeout.
@@ -53,10 +55,19 @@ pub const OWN_FAILURE: u8 = 125;
 
 /// Returns the child's exit code, or 125 to 127 when it never started.
 pub fn main(arguments: &Arguments) -> ExitCode {
+    run(arguments, None)
+}
+
+/// The same; `debugger` holds the program at its failure.
+pub(super) fn run(arguments: &Arguments, debugger: Option<Debugger>) -> ExitCode {
     signals::survive_file_size_limits();
     let surroundings = Surroundings::of_this_process();
     let wishes = Wishes::read(arguments.mode, &surroundings.project_folder(|path| path.exists()));
-    let (mode, mut notes) = resolve_mode(&wishes);
+    let (mut mode, mut notes) = resolve_mode(&wishes);
+    if debugger.is_some() && mode == Mode::Sanitize {
+        notes.push("a debugger cannot start the sanitizer, so this run goes in mode off.".to_owned());
+        mode = Mode::Off;
+    }
     let folder = match RunFolder::create(&surroundings, SystemTime::now()) {
         Ok(created) => {
             notes.extend(created.notes);
@@ -69,18 +80,25 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     };
     let task = Task::of(|name| std::env::var(name).ok());
     let (run, folder) = shared_with_the_job(folder, task.as_ref(), &mut notes);
-    let traced = matches!(mode, Mode::Trace | Mode::Core);
+    // A debugger reads the launches while the program stands, so they go into the run folder at once.
+    let traced = matches!(mode, Mode::Trace | Mode::Core) && debugger.is_none();
     let journals = if traced { prepare_journals(mode, folder.as_ref(), &mut notes) } else { None };
-    let mut env = environment(mode, folder.as_ref(), journals.as_ref().map(Journals::value), &mut notes);
+    let journal = journals.as_ref().map(Journals::value).or(debugger.as_ref().map(|_| "run".to_owned()));
+    let mut env = environment(mode, folder.as_ref(), journal, &mut notes);
     if let Some(folder) = &folder {
         env.variables.extend(error_file_of_torchrun(&arguments.command, folder));
     }
+    env.variables.extend(debugger.iter().map(Debugger::variable));
     notes.extend(lost_on_the_way(&arguments.command, &env));
     notes.iter().for_each(|note| say(note));
 
     let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, run.as_ref());
     let (mut unwritten, mut clearing) = (Vec::new(), None);
-    let argv = with_prefix(mode, &arguments.command);
+    let texts = Texts::get(super::language_of_the_environment());
+    let (argv, stage) = match debugger {
+        Some(debugger) => debugger.start(folder.clone(), &surroundings.cwd, texts),
+        None => (with_prefix(mode, &arguments.command), None),
+    };
     let job = Job {
         argv: &argv,
         env: &env,
@@ -88,6 +106,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         hang: arguments
             .hang_after
             .map(|after| (Duration::from_secs(after.into()), tell_of_hang as fn(&Path, Option<Hang>))),
+        also: stage.as_ref().map(|stage| &stage.output),
     };
     let outcome = supervise(&job, |child| {
         facts.child = Some(child);
@@ -107,15 +126,15 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let partial = unwritten.into_iter().chain(ran.partial).chain(unkept.into_iter().flatten()).collect();
     let ran = Ran { partial, ..ran };
     let exit = ran.exit;
-    let texts = Texts::get(super::language_of_the_environment());
     let mut concluded = conclude(folder.as_ref(), facts, ran, texts);
     if let Some(file) = &arguments.report
         && let Err(failure) = write_copy(&concluded.report, file)
     {
         concluded.report.partial.push(format!("{} could not be written: {failure}.", file.display()));
     }
+    let shown = stage.and_then(|stage| stage.shown());
     if !arguments.quiet {
-        tell(&concluded, task.as_ref(), exit);
+        tell(&concluded, task.as_ref(), exit, shown);
     }
     // Where old runs are still being deleted nobody waits: the next run goes on with it.
     if let Some(Ok(failures)) = clearing.filter(JoinHandle::is_finished).map(JoinHandle::join) {
@@ -232,8 +251,10 @@ fn clear_old_runs(folder: &RunFolder) -> Option<JoinHandle<Vec<String>>> {
 }
 
 /// The verdicts at a failure, and what the report lacks. A success of which everything was kept says nothing.
-fn tell(concluded: &Concluded, task: Option<&Task>, exit: Exit) {
+/// What a person has `shown` already is not said again.
+fn tell(concluded: &Concluded, task: Option<&Task>, exit: Exit, shown: Option<Identity>) {
     let Concluded { report, judged } = concluded;
+    let known = shown.is_some() && judged.verdicts.first().map(identity) == shown;
     let failed = !report.exit.success() || judged.verdicts.iter().any(|verdict| verdict.fatal);
     let root = judged.verdicts.first().and_then(|verdict| verdict.rank);
     if let Some((task, root)) = task.zip(root).filter(|(task, root)| task.rank != *root) {
@@ -241,7 +262,7 @@ fn tell(concluded: &Concluded, task: Option<&Task>, exit: Exit) {
         if !exit.success() {
             say(&format!("rank {root} failed first; rank {} only followed.", task.rank));
         }
-    } else if failed && !judged.verdicts.is_empty() {
+    } else if failed && !known && !judged.verdicts.is_empty() {
         let text = terminal::render(&judged.verdicts, &judged.sources, terminal::Style::of_stderr());
         write_to_stderr(&text);
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result};
+use crate::interpreter;
 
 /// An interpreter, and the folder of a debugpy that it can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,12 +18,10 @@ impl Debugpy {
     /// That of the project's interpreter, else one that an editor or another interpreter of this machine brings:
     /// debugpy is Python alone, and runs from any folder.
     pub fn find(python: Option<&Path>, cwd: &Path) -> Result<Self> {
+        let root = cwd.ancestors().find(|folder| folder.join(".venv/bin/python").is_file());
         let python = match python {
             Some(python) => python.to_owned(),
-            None => interpreter(cwd).ok_or_else(|| {
-                Error::environment("there is no Python to debug with")
-                    .hint("activate the environment of your project, or name its interpreter with `--python`")
-            })?,
+            None => interpreter::choose(None, root).path,
         };
         let own = package(&python)?;
         let elsewhere = || bundled(std::env::var_os("HOME").map(PathBuf::from).as_deref());
@@ -39,14 +38,6 @@ impl Debugpy {
         command.arg(self.folder.join("adapter"));
         command
     }
-}
-
-/// VIRTUAL_ENV, CONDA_PREFIX, the nearest `.venv`, PATH.
-pub fn interpreter(cwd: &Path) -> Option<PathBuf> {
-    let of_variable = |name| std::env::var_os(name).map(|folder| PathBuf::from(folder).join("bin/python"));
-    let of_project = cwd.ancestors().map(|folder| Some(folder.join(".venv/bin/python")));
-    let candidates = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().map(of_variable).chain(of_project).flatten();
-    candidates.chain(on_path()).find(|python| python.is_file())
 }
 
 fn on_path() -> Vec<PathBuf> {

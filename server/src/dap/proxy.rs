@@ -15,9 +15,10 @@ use cublame_core::run::{Exit, ProcessId};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::adapter::Debugpy;
+use super::desk::Desk;
 use super::framing::{Frame, Frames, framed};
 use super::record::{Record, Spoken};
 use crate::error::Error;
@@ -254,9 +255,9 @@ impl Between {
     async fn act(&self, told: Option<Told>) {
         match told {
             None => {}
-            Some(Told::Process { pid, .. }) => {
+            Some(Told::Process { pid, name }) => {
                 self.state().program = Some(processes::identify(pid));
-                self.desk.tell(move |record| record.started(pid));
+                self.desk.tell(move |record| record.started(pid, name));
             }
             Some(Told::AtException { thread }) => QUESTIONS.iter().for_each(|question| self.ask(question, thread)),
             Some(Told::Uncaught(exception)) => {
@@ -386,44 +387,6 @@ impl State {
     fn number(&mut self) -> i64 {
         self.next += 1;
         self.next
-    }
-}
-
-/// The record, on a thread that may block: orders are carried out one after the other.
-#[derive(Clone)]
-struct Desk(mpsc::UnboundedSender<Order>);
-
-type Order = Box<dyn FnOnce(&mut Record) + Send>;
-
-impl Desk {
-    fn open(mut record: Record) -> Self {
-        let (orders, mut queue) = mpsc::unbounded_channel::<Order>();
-        tokio::task::spawn_blocking(move || {
-            while let Some(order) = queue.blocking_recv() {
-                order(&mut record);
-            }
-        });
-        Self(orders)
-    }
-
-    fn tell(&self, order: impl FnOnce(&mut Record) + Send + 'static) {
-        self.0.send(Box::new(order)).ok();
-    }
-
-    /// The order is in the queue when this returns, whenever the answer is waited for.
-    fn ask<T: Send + 'static, F: FnOnce(&mut Record) -> T + Send + 'static>(
-        &self,
-        order: F,
-    ) -> impl Future<Output = Option<T>> + use<T, F> {
-        let (answer, answered) = oneshot::channel();
-        self.tell(move |record| {
-            answer.send(order(record)).ok();
-        });
-        async { answered.await.ok() }
-    }
-
-    async fn close(self) {
-        self.ask(|_| ()).await;
     }
 }
 

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -27,7 +26,7 @@ use crate::session::place::Surroundings;
 use crate::session::recorder::Recorded;
 use crate::session::supervise::Ran;
 use crate::session::verdict::conclude;
-use crate::session::{facts, index, retention};
+use crate::session::{facts, index, retention, standing};
 use crate::sources::{Judged, judge};
 
 /// The run of one debug session.
@@ -37,12 +36,15 @@ pub struct Record {
     /// The interpreter that a launch takes which names none.
     python: PathBuf,
     texts: &'static Texts,
+    /// Where the run of a program may be that somebody else has started.
+    runs_folders: Vec<PathBuf>,
     folder: Option<RunFolder>,
+    /// Of a run that was made here, and whose report is written here.
     facts: Option<Run>,
     /// What the client was told already, by kind and place: the end of a run says nothing twice.
     told: Option<Identity>,
-    /// The program's process.
-    pid: Option<u32>,
+    /// The program's process, and what the debugger calls it.
+    program: Option<(u32, String)>,
     concluded: bool,
 }
 
@@ -63,8 +65,9 @@ pub struct Spoken {
 }
 
 impl Record {
-    pub fn new(cwd: PathBuf, python: PathBuf, texts: &'static Texts) -> Self {
-        Self { cwd, python, texts, folder: None, facts: None, told: None, pid: None, concluded: false }
+    pub fn new(cwd: PathBuf, python: PathBuf, texts: &'static Texts, runs_folders: Vec<PathBuf>) -> Self {
+        let (folder, facts, told, program) = (None, None, None, None);
+        Self { cwd, python, texts, runs_folders, folder, facts, told, program, concluded: false }
     }
 
     /// Makes the run of a program that is about to be launched, and the variables that it is to get.
@@ -110,44 +113,43 @@ impl Record {
         self.facts = None;
     }
 
-    /// The program runs as this process. One that was attached to may have a run already.
-    pub fn started(&mut self, pid: u32) {
-        self.pid = Some(pid);
-        if let (Some(folder), Some(facts)) = (&self.folder, &mut self.facts) {
-            facts.child = Some(processes::identify(pid));
-            // Only what stops a run by its folder misses it.
-            folder.write_run(facts).ok();
-            // While the program runs, so that its start need not wait. What cannot be deleted is tried again by the next run.
-            retention::apply(folder.siblings(), retention::LIMITS);
+    /// The program runs as this process.
+    pub fn started(&mut self, pid: u32, name: String) {
+        self.program = Some((pid, name));
+        match (&self.folder, &mut self.facts) {
+            (Some(folder), Some(facts)) => {
+                facts.child = Some(processes::identify(pid));
+                // Only what stops a run by its folder misses it.
+                folder.write_run(facts).ok();
+                // While the program runs, so that its start need not wait. What cannot be deleted is tried again by the
+                // next run.
+                retention::apply(folder.siblings(), retention::LIMITS);
+            }
+            _ => self.folder = standing::run_of(pid, &self.runs_folders),
         }
     }
 
     /// The program stands at an exception that nobody will catch: it is written down for every editor, and judged.
     pub fn stands(&mut self, exception: Exception, log: &Log) -> Option<Spoken> {
-        let pid = self.pid.unwrap_or_default();
-        if self.folder.is_none() {
-            self.adopt(pid);
-        }
-        let folder = self.folder.clone()?;
+        let pid = self.program.as_ref().map_or(0, |(pid, _)| *pid);
+        let folder = self.found().or_else(|| self.adopt(pid))?;
         if log.total_bytes > 0 {
             folder.write_log(log).ok();
         }
         folder.stand_at(pid, exception).ok()?;
         let evidence = Evidence { exit: None, ..folder.evidence() };
         let judged = self.judged(&evidence);
-        let first = judged.verdicts.first().filter(|verdict| verdict.kind != UNRECOGNISED);
-        let Some(first) = first else {
-            // Any exception stops a debugger. This one has nothing to do with a GPU.
-            folder.go_on(pid).ok();
-            return None;
-        };
+        // Any exception stops a debugger, which shows it itself: most have nothing to do with a GPU.
+        let first = judged.verdicts.first().filter(|verdict| verdict.kind != UNRECOGNISED)?;
         self.told = Some(identity(first));
         Some(spoken(first, &judged))
     }
 
     pub fn went_on(&mut self) {
-        if let (Some(folder), Some(pid)) = (&self.folder, self.pid) {
-            folder.go_on(pid).ok();
+        let Some((folder, (pid, _))) = self.folder.as_ref().zip(self.program.as_ref()) else { return };
+        // Where the program has a hook, that has the word from now on.
+        if folder.has_events_of(*pid) {
+            folder.go_on(*pid).ok();
         }
     }
 
@@ -156,8 +158,14 @@ impl Record {
         if std::mem::replace(&mut self.concluded, true) {
             return None;
         }
-        let folder = self.folder.clone()?;
-        let facts = self.facts.take()?;
+        let folder = self.found()?;
+        let Some(facts) = self.facts.take() else {
+            // Whoever reads the run judges it, from what its processes left and from this.
+            if log.total_bytes > 0 {
+                folder.write_log(&log).ok();
+            }
+            return None;
+        };
         let ran = Ran { exit, recorded: Some(Recorded { log, lost: 0 }), partial: Vec::new() };
         let concluded = conclude(Some(&folder), facts, ran, self.texts);
         let first = concluded.judged.verdicts.first()?;
@@ -165,23 +173,31 @@ impl Record {
         (!said && first.kind != UNRECOGNISED).then(|| spoken(first, &concluded.judged))
     }
 
-    /// The run of a program that was attached to: the one that it says itself, else a new one.
-    fn adopt(&mut self, pid: u32) {
-        if let Some(run) = processes::variable_of(pid, "CUBLAME_RUN") {
-            self.folder = RunFolder::open(PathBuf::from(OsString::from_vec(run))).ok();
+    /// The run, if there is one by now: the program's own hook may have made it.
+    fn found(&mut self) -> Option<RunFolder> {
+        if self.folder.is_none() {
+            let (pid, _) = self.program.as_ref()?;
+            self.folder = standing::run_of(*pid, &self.runs_folders);
         }
-        if self.folder.is_some() {
-            // Whoever started it writes its report.
-            return;
-        }
+        self.folder.clone()
+    }
+
+    /// A run for a program that has none: nothing of ours was put into its environment.
+    fn adopt(&mut self, pid: u32) -> Option<RunFolder> {
         let surroundings = Surroundings::of(self.cwd.clone());
-        let Ok(created) = RunFolder::create(&surroundings, SystemTime::now()) else { return };
+        let folder = RunFolder::create(&surroundings, SystemTime::now()).ok()?.folder;
+        let name = self.program.as_ref().map(|(_, name)| name.clone()).unwrap_or_default();
         let facts = Run {
-            argv: processes::command_line(pid),
+            watch: Watch::Adopted,
+            runner: None,
+            entry: facts::entry(&[OsString::from(&name)], &self.cwd).map(|entry| entry.to_string_lossy().into_owned()),
+            argv: vec![name],
             child: Some(processes::identify(pid)),
-            ..self.facts_of(Some(&created.folder), Mode::Off, &self.cwd)
+            ..self.facts_of(Some(&folder), Mode::Off, &self.cwd)
         };
-        self.begin(Some(created.folder), facts, &surroundings);
+        self.begin(Some(folder), facts, &surroundings);
+        self.facts = None;
+        self.folder.clone()
     }
 
     fn begin(&mut self, folder: Option<RunFolder>, facts: Run, surroundings: &Surroundings) {
@@ -247,10 +263,10 @@ fn mode_of(request: &LaunchRequest, current: &Current, surroundings: &Surroundin
 }
 
 /// A kind at a line of a file.
-type Identity = (String, Option<(String, u32)>);
+pub type Identity = (String, Option<(String, u32)>);
 
 /// The program's own traceback may name a file as it was typed, where the debugger has its path.
-fn identity(verdict: &Verdict) -> Identity {
+pub fn identity(verdict: &Verdict) -> Identity {
     let place = verdict.place.as_ref();
     let file = |place: &Place| place.path.clone().unwrap_or_else(|| place.file.clone());
     (verdict.kind.clone(), place.map(|place| (file(place), place.line)))

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::watch;
 use tower_lsp::jsonrpc::Result;
+use tower_lsp::ls_types::notification::Notification as _;
 use tower_lsp::ls_types::{
     CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, DidChangeConfigurationParams,
     DidChangeNotebookDocumentParams, DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams,
@@ -18,7 +19,7 @@ use tower_lsp::ls_types::{
 use tower_lsp::{Client, LanguageServer, LspServiceBuilder};
 
 use super::documents::Documents;
-use super::editor::LspEditor;
+use super::editor::{DapMessage, DapNotification, LspEditor};
 use super::features::Features;
 use super::handlers;
 use crate::session::place::Surroundings;
@@ -57,7 +58,9 @@ impl Backend {
 
     /// The methods that the framework's trait does not have.
     pub fn custom_methods(builder: LspServiceBuilder<Self>) -> LspServiceBuilder<Self> {
-        builder.custom_method("window/workDoneProgress/cancel", Self::work_done_progress_cancel)
+        builder
+            .custom_method("window/workDoneProgress/cancel", Self::work_done_progress_cancel)
+            .custom_method(DapNotification::METHOD, Self::dap)
     }
 
     pub fn features(&self) -> Features {
@@ -79,6 +82,11 @@ impl Backend {
 
     pub fn has_roots(&self) -> bool {
         !self.roots.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    async fn dap(&self, params: DapMessage) {
+        let DapMessage { session, message } = params;
+        self.world.post(Event::Debugged { session, message });
     }
 
     async fn work_done_progress_cancel(&self, params: WorkDoneProgressCancelParams) {

@@ -18,6 +18,7 @@ use crate::world::orders::Order;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     Run,
+    Debug,
     Stop,
     Rerun,
     SetMode,
@@ -54,6 +55,7 @@ impl Command {
     pub fn name(self) -> &'static str {
         match self {
             Command::Run => "cublame.run",
+            Command::Debug => "cublame.debug",
             Command::Stop => "cublame.stop",
             Command::Rerun => "cublame.rerun",
             Command::SetMode => "cublame.setMode",
@@ -77,11 +79,12 @@ impl Command {
     /// The order of a command and its arguments, or what is wrong with them.
     pub fn order(self, arguments: Vec<Value>) -> Result<Order, Error> {
         Ok(match self {
-            Command::Run => {
+            Command::Run | Command::Debug => {
                 let RunArguments { uri, arguments, mode } = read(self, arguments)?;
                 let program = path_of(&uri)
                     .ok_or_else(|| Error::invalid_params(format!("{}: {} is no file", self.name(), uri.as_str())))?;
-                Order::Run { program, arguments, mode: mode.map(|mode| word(self, &mode)).transpose()? }
+                let mode = mode.map(|mode| word(self, &mode)).transpose()?;
+                Order::Run { program, arguments, mode, debug: self == Command::Debug }
             }
             Command::Stop => Order::Stop { run: read_or_default::<NewestRun>(self, arguments)?.run },
             Command::Rerun => {
@@ -338,8 +341,11 @@ mod tests {
             Ok(Order::SetMode { mode: Mode::Trace, folder: None, quiet: false }),
         );
         let program = PathBuf::from("/home/dev/proj/train.py");
-        let order = Order::Run { program, arguments: vec!["--fast".to_owned()], mode: None };
-        check("cublame.run", json!([{ "uri": "file:///home/dev/proj/train.py", "arguments": ["--fast"] }]), Ok(order));
+        for (command, debug) in [("cublame.run", false), ("cublame.debug", true)] {
+            let order =
+                Order::Run { program: program.clone(), arguments: vec!["--fast".to_owned()], mode: None, debug };
+            check(command, json!([{ "uri": "file:///home/dev/proj/train.py", "arguments": ["--fast"] }]), Ok(order));
+        }
         check("cublame.run", json!([{ "uri": "untitled:1" }]), Err("is no file"));
         let wanted = |wish| Wanted { tool: Tool::Vscode, place: None, wish, dry_run: false };
         check("cublame.configure", json!([{ "tool": "emacs" }]), Err("unknown variant `emacs`"));

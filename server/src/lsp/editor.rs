@@ -9,6 +9,7 @@ use cublame_core::Verdict;
 use cublame_core::run::Watch;
 use cublame_core::text::LineIndex;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tower_lsp::Client;
 use tower_lsp::ls_types::notification::{Notification, Progress as ProgressNotification};
@@ -58,6 +59,7 @@ enum Outgoing {
     Log(String),
     Runs(Vec<RunLine>),
     RunInTerminal(RunInTerminal),
+    Dap(DapQuestion),
     LensRefresh,
     HintRefresh,
 }
@@ -129,6 +131,31 @@ pub struct ReportParams {
     pub uri: Uri,
 }
 
+/// `cublame/dap`, from the client: a message of an adapter in the editor's own debugger. To the client: what that adapter is
+/// to be asked; the answer comes back as any other message does.
+pub enum DapNotification {}
+
+impl Notification for DapNotification {
+    type Params = DapQuestion;
+    const METHOD: &'static str = "cublame/dap";
+}
+
+/// The client passes on the events `output` of the program, `process`, `stopped`, `continued`, `exited` and `terminated`,
+/// and the responses to `exceptionInfo` and `stackTrace`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DapMessage {
+    /// The editor's own name for the session.
+    pub session: String,
+    pub message: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DapQuestion {
+    pub session: String,
+    pub command: String,
+    pub arguments: Value,
+}
+
 impl LspEditor {
     pub fn new(client: Client, reply: Reply, documents: Arc<Documents>, features: Arc<OnceLock<Features>>) -> Self {
         let (outbox, mut letters) = mpsc::unbounded_channel();
@@ -174,6 +201,7 @@ async fn send(client: &Client, letter: Outgoing) {
         Outgoing::Log(text) => client.log_message(MessageType::LOG, text).await,
         Outgoing::Runs(runs) => client.send_notification::<RunsNotification>(RunsParams { runs }).await,
         Outgoing::RunInTerminal(run) => client.send_notification::<RunInTerminalNotification>(run).await,
+        Outgoing::Dap(question) => client.send_notification::<DapNotification>(question).await,
         Outgoing::LensRefresh => {
             let client = client.clone();
             detached(ANSWER, async move { client.code_lens_refresh().await });
@@ -321,6 +349,17 @@ impl Editor for LspEditor {
         }
     }
 
+    fn ask_debugger(&mut self, session: &str, command: &str, thread: i64) {
+        if self.features().custom.dap {
+            let arguments = json!({ "threadId": thread });
+            self.post(Outgoing::Dap(DapQuestion {
+                session: session.to_owned(),
+                command: command.to_owned(),
+                arguments,
+            }));
+        }
+    }
+
     fn run_in_terminal(&mut self, argv: &[String], cwd: &Path) -> bool {
         let can = self.features().custom.run_in_terminal;
         if can {
@@ -372,7 +411,7 @@ fn run_line(run: &KnownRun) -> RunLine {
     let verdict = run.verdicts.first();
     let place = verdict.and_then(|verdict| verdict.place.as_ref());
     let state = match run.outcome {
-        Outcome::Running => "running",
+        Outcome::Running | Outcome::Held => "running",
         Outcome::Succeeded => "succeeded",
         Outcome::Failed => "failed",
         Outcome::Interrupted => "interrupted",

@@ -43,6 +43,8 @@ pub struct Custom {
     pub run_in_terminal: bool,
     /// `cublame/report`, to the client: show the page of a run.
     pub report: bool,
+    /// `cublame/dap`, both ways: the messages of the editor's own debugger, and what it is to be asked.
+    pub dap: bool,
 }
 
 /// What else `initialize` says.
@@ -135,6 +137,7 @@ fn custom(options: Option<&Value>) -> Custom {
         runs: declares("cublame/runs"),
         run_in_terminal: declares("cublame/runInTerminal"),
         report: declares("cublame/report"),
+        dap: declares("cublame/dap"),
     }
 }
 

@@ -38,7 +38,7 @@ use guarded::Guarded;
 use wire::Last;
 
 pub use capabilities::capabilities;
-pub use editor::{ReportParams, RunInTerminal, RunLine, RunsParams};
+pub use editor::{DapMessage, DapQuestion, ReportParams, RunInTerminal, RunLine, RunsParams};
 
 use crate::os::liveness;
 use crate::session::place::Surroundings;

@@ -184,13 +184,6 @@ pub fn variable_of(pid: u32, name: &str) -> Option<Vec<u8>> {
     environment.split(|byte| *byte == 0).find_map(value)
 }
 
-/// The words of a process's command, empty where the system does not tell.
-pub fn command_line(pid: u32) -> Vec<String> {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = bytes.strip_suffix(b"\0").unwrap_or(&bytes).split(|byte| *byte == 0).filter(|_| !bytes.is_empty());
-    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
-}
-
 fn has_proc() -> bool {
     fs::exists("/proc/self/stat").unwrap_or(false)
 }

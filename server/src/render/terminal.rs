@@ -169,7 +169,7 @@ fn span(window: &[&str], start: usize, place: &Place) -> std::ops::Range<usize> 
 }
 
 /// Text from a log as one line of plain characters: no escape sequence may reach the terminal.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

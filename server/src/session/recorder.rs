@@ -24,7 +24,11 @@ pub struct Recorder {
 #[derive(Clone)]
 pub struct Tap {
     queue: Arc<Queue>,
+    also: Option<Shared>,
 }
+
+/// Output that is looked at before the run has ended.
+pub type Shared = Arc<Mutex<Condenser>>;
 
 /// What was recorded in the end.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,8 +48,9 @@ impl Recorder {
         Ok(Self { queue, thread })
     }
 
-    pub fn tap(&self) -> Tap {
-        Tap { queue: Arc::clone(&self.queue) }
+    /// `also` takes the same, at once: a debugger that stands looks at it.
+    pub fn tap(&self, also: Option<&Shared>) -> Tap {
+        Tap { queue: Arc::clone(&self.queue), also: also.cloned() }
     }
 
     /// Waits until all that was handed over is condensed. None if the condenser itself failed.
@@ -61,6 +66,9 @@ impl Recorder {
 impl Tap {
     /// Copies the bytes. Never waits for more than another copy.
     pub fn record(&self, stream: Stream, bytes: &[u8]) {
+        if let Some(also) = &self.also {
+            also.lock().unwrap_or_else(PoisonError::into_inner).feed(stream, bytes);
+        }
         let mut waiting = self.queue.lock();
         let was_little = waiting.bytes < PIECE;
         waiting.push(stream, bytes);
@@ -197,7 +205,7 @@ mod tests {
     #[test]
     fn what_is_recorded_is_condensed_in_order() {
         let recorder = Recorder::start().unwrap();
-        let tap = recorder.tap();
+        let tap = recorder.tap(None);
         tap.record(Stream::Stdout, b"one\ntw");
         tap.record(Stream::Stderr, b"error\n");
         tap.record(Stream::Stdout, b"o\n");

@@ -3,15 +3,17 @@
 //! It is there while the program stands. The program's own hook has the word as soon as it goes on; where it ends without
 //! having gone on, the file stays and is all that is known.
 
+use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use cublame_core::event::{self, Event, Exception, What};
 use cublame_core::evidence::ProcessEvents;
 
-use super::folder::{LARGEST_FILE, RunFolder};
-use crate::os::files;
+use super::folder::{EVENTS, LARGEST_FILE, RunFolder, State};
+use crate::os::{files, processes};
 
 impl RunFolder {
     /// A debugger holds this process at an exception that nobody will catch.
@@ -31,11 +33,22 @@ impl RunFolder {
         }
     }
 
-    /// The files that say that a debugger stands, with what tells whether they have changed.
-    pub fn standing(&self) -> Vec<(String, SystemTime)> {
-        let written = |name: &String| self.path().join(name).symlink_metadata().ok()?.modified().ok();
-        names(self.path()).into_iter().filter_map(|name| Some((name.clone(), written(&name)?))).collect()
+    /// Does the hook of this process write into this run?
+    pub fn has_events_of(&self, pid: u32) -> bool {
+        let names = files::names_beneath(self.path(), &[EVENTS]).unwrap_or_default();
+        names.iter().any(|name| name.to_str().is_some_and(|name| name.starts_with(&format!("{pid}-"))))
     }
+}
+
+/// The run of a living process: the one that was given to it, or that its own hook has made.
+pub fn run_of(pid: u32, runs_folders: &[PathBuf]) -> Option<RunFolder> {
+    const NEWEST: usize = 20;
+    let given = processes::variable_of(pid, "CUBLAME_RUN").map(|path| PathBuf::from(OsString::from_vec(path)));
+    if let Some(run) = given.and_then(|path| RunFolder::open(path).ok()) {
+        return Some(run);
+    }
+    let live = |run: &RunFolder| run.has_events_of(pid) && run.state() == State::Live;
+    runs_folders.iter().flat_map(|runs| RunFolder::list(runs).into_iter().take(NEWEST)).find(live)
 }
 
 /// The contents of these files, by name.
@@ -85,7 +98,7 @@ mod tests {
 
     fn exception(type_name: &str) -> Exception {
         let link = event::Link { type_name: type_name.to_owned(), ..event::Link::default() };
-        Exception { hook: "debugger".to_owned(), chain: vec![link], ..Exception::default() }
+        Exception { hook: event::DEBUGGER.to_owned(), chain: vec![link], ..Exception::default() }
     }
 
     fn raised(run: &RunFolder) -> Vec<String> {
@@ -106,7 +119,7 @@ mod tests {
         let run = RunFolder::create(&surroundings, SystemTime::now()).unwrap().folder;
         run.stand_at(7, exception("E")).unwrap();
         run.stand_at(8, exception("F")).unwrap();
-        assert_eq!(run.standing().len(), 2);
+        assert_eq!(names(run.path()).len(), 2);
         assert_eq!(raised(&run), ["E", "F"]);
         let hook = Event { v: 1, time: 1.0, pid: 7, what: What::Exception(exception("torch.E")) };
         std::fs::write(run.path().join("events/7-a.jsonl"), serde_json::to_vec(&hook).unwrap()).unwrap();
@@ -114,7 +127,7 @@ mod tests {
         run.go_on(7).unwrap();
         run.go_on(8).unwrap();
         run.go_on(8).unwrap();
-        assert_eq!(run.standing(), []);
+        assert_eq!(names(run.path()), [""; 0]);
         assert_eq!(raised(&run), ["torch.E"]);
     }
 }

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use super::guardian::Guardian;
 use super::hang::HangWatch;
-use super::recorder::{Recorded, Recorder};
+use super::recorder::{Recorded, Recorder, Shared};
 use super::relay;
 use super::streams::{Copying, Ended, ForChild, Streams, To};
 use crate::error::Error;
@@ -33,8 +33,13 @@ pub struct Job<'a> {
     /// The run folder; without one the run goes on and records nothing on disk.
     pub run: Option<&'a Path>,
     /// After how long a silence the processes are asked where they stand, and who is told.
-    pub hang: Option<(Duration, fn(&Path, Option<Hang>))>,
+    pub hang: Option<(Duration, TellOfHang)>,
+    /// Takes the child's output as well, as it comes.
+    pub also: Option<&'a Shared>,
 }
+
+/// Takes the run folder, and what its processes have answered.
+pub type TellOfHang = fn(&Path, Option<Hang>);
 
 /// A child that has ended.
 #[derive(Debug)]
@@ -67,7 +72,7 @@ pub fn supervise(job: &Job, started: impl FnOnce(ProcessId)) -> Result<Ran, NotS
     let copying = streams
         .channels
         .into_iter()
-        .map(|channel| Copying::start(channel, recorder.tap(), Arc::clone(&leave_asked), ends.0.clone()))
+        .map(|channel| Copying::start(channel, recorder.tap(job.also), Arc::clone(&leave_asked), ends.0.clone()))
         .collect::<io::Result<Vec<Copying>>>()
         .map_err(cannot("start a thread"))?;
 

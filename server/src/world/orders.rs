@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use super::configuring::Wanted;
 use super::reading::{self, Surveyed};
-use super::standing::{KnownRun, Outcome};
+use super::standing::KnownRun;
 use super::starting::Start;
 use super::{Editor, Event, Level, World, survey, unix_now};
 use crate::doctor::{self, Whom};
@@ -35,6 +35,7 @@ pub enum Order {
         program: PathBuf,
         arguments: Vec<String>,
         mode: Option<Mode>,
+        debug: bool,
     },
     Stop {
         run: Option<String>,
@@ -132,7 +133,7 @@ impl<E: Editor> World<E> {
     /// Carries an order out and answers it. Who asked may have given up waiting.
     pub(super) fn order(&mut self, order: Order, answer: Answer) {
         let outcome = match order {
-            Order::Run { program, arguments, mode } => self.run_program(&program, arguments, mode),
+            Order::Run { program, arguments, mode, debug } => self.run_program(&program, arguments, mode, debug),
             Order::Stop { run } => self.stop_run(run.as_deref()).map(|id| json!({ "run": id })).map_err(Refusal),
             Order::Rerun { run, mode } => self.rerun(&run, mode),
             Order::SetMode { mode, folder, quiet } => self.set_mode(mode, folder, quiet),
@@ -176,13 +177,19 @@ impl<E: Editor> World<E> {
         }
     }
 
-    fn run_program(&mut self, program: &Path, arguments: Vec<String>, mode: Option<Mode>) -> Result<Value, Refusal> {
+    fn run_program(
+        &mut self,
+        program: &Path,
+        arguments: Vec<String>,
+        mode: Option<Mode>,
+        debug: bool,
+    ) -> Result<Value, Refusal> {
         let mut argv = vec![self.interpreter(program).path.display().to_string(), program.display().to_string()];
         argv.extend(arguments);
         let cwd = self.root_of(program).map(Path::to_owned).or_else(|| program.parent().map(Path::to_owned));
         let cwd = cwd.unwrap_or_default();
         let mode = mode.or_else(|| self.setting_of_mode(&cwd));
-        let start = Start { argv, cwd, mode, reproduces: None };
+        let start = Start { argv, cwd, mode, reproduces: None, debug };
         Ok(started(self.start(&start).map_err(Refusal)?))
     }
 
@@ -249,7 +256,8 @@ impl<E: Editor> World<E> {
         mode: Option<Mode>,
         reproduces: Option<PathBuf>,
     ) -> Result<Value, Refusal> {
-        let start = Start { argv: run.run.argv.clone(), cwd: PathBuf::from(&run.run.cwd), mode, reproduces };
+        let start =
+            Start { argv: run.run.argv.clone(), cwd: PathBuf::from(&run.run.cwd), mode, reproduces, debug: false };
         if start.argv.is_empty() {
             return Err(Refusal(format!("the run {} does not say what its command was", run.run.id)));
         }
@@ -373,7 +381,7 @@ impl<E: Editor> World<E> {
     /// A folder that is still written to is not removed.
     fn delete(&mut self, id: &str) -> Result<Value, Refusal> {
         let run = self.run(id)?;
-        if run.outcome == Outcome::Running {
+        if run.outcome.is_running() {
             return Err(Refusal(format!("the run {id} is running: stop it first")));
         }
         let folder = run.folder.clone();

@@ -86,6 +86,7 @@ pub fn read(
             (Outcome::Failed, verdicts) => (Outcome::Failed, verdicts),
             _ => (Outcome::Running, Vec::new()),
         },
+        (None, _, State::Live) if evidence.processes.iter().any(ProcessEvents::is_held) => held(&evidence, &run, plan),
         (None, _, State::Live) => (Outcome::Running, Vec::new()),
         (None, Watch::Supervised, _) => (Outcome::Interrupted, Vec::new()),
         // Nobody wrote a report for it: the verdicts are made here, from what its processes left.
@@ -104,7 +105,8 @@ pub fn read(
         stale: outcome == Outcome::Failed && finished < plan.oldest,
     };
     let cells_done = cells_done(&evidence.processes);
-    let surveyed = if outcome == Outcome::Failed && !run.stale && !run.dismissed {
+    let shown = matches!(outcome, Outcome::Failed | Outcome::Held);
+    let surveyed = if shown && !run.stale && !run.dismissed {
         with_findings(run, &evidence.processes, finished, paths)
     } else {
         Surveyed { run, findings: Vec::new(), marks: Vec::new(), texts: FileTexts::new(), cells_done: CellsDone::new() }
@@ -148,15 +150,27 @@ fn advised(mut verdict: Verdict, evidence: &Evidence, texts: &Texts) -> Verdict 
     verdict
 }
 
+/// A run that a debugger holds at an exception.
+fn held(evidence: &Evidence, run: &Run, plan: &Plan) -> (Outcome, Vec<Arc<Verdict>>) {
+    match judged(evidence, run, plan) {
+        verdicts if verdicts.is_empty() => (Outcome::Running, verdicts),
+        verdicts => (Outcome::Held, verdicts),
+    }
+}
+
 /// How an adopted run ended. Its exit code is not known: it did well when every process ended in an orderly way and
 /// there is nothing to blame.
 fn adopted(evidence: &Evidence, run: &Run, plan: &Plan) -> (Outcome, Vec<Arc<Verdict>>) {
     let orderly = |process: &ProcessEvents| process.events.iter().any(|event| matches!(event.what, What::Exit(_)));
     let all_orderly = !evidence.processes.is_empty() && evidence.processes.iter().all(orderly);
-    let judged = judge(evidence, &plan.roots, Some(Path::new(&run.cwd)), Texts::get(plan.language));
-    let verdicts: Vec<Arc<Verdict>> = judged.verdicts.into_iter().map(Arc::new).collect();
+    let verdicts = judged(evidence, run, plan);
     let exit = Exit { code: all_orderly.then_some(0), signal: None };
     (outcome(exit, &verdicts), verdicts)
+}
+
+fn judged(evidence: &Evidence, run: &Run, plan: &Plan) -> Vec<Arc<Verdict>> {
+    let judged = judge(evidence, &plan.roots, Some(Path::new(&run.cwd)), Texts::get(plan.language));
+    judged.verdicts.into_iter().map(Arc::new).collect()
 }
 
 /// Does a run belong to the workspace: by its working directory, its program, or any line that it names?

@@ -25,10 +25,18 @@ pub struct KnownRun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Running,
+    /// It runs, and a debugger holds it at its failure.
+    Held,
     Succeeded,
     Failed,
     /// Ended by a signal of the user's, or the machine's: it says nothing about the program.
     Interrupted,
+}
+
+impl Outcome {
+    pub fn is_running(self) -> bool {
+        matches!(self, Outcome::Running | Outcome::Held)
+    }
 }
 
 /// The failing run that speaks for a program.
@@ -86,7 +94,7 @@ pub fn standing<'a>(runs: impl IntoIterator<Item = &'a KnownRun>, roots: &[PathB
         let identity = run.identity(roots);
         match run.outcome {
             Outcome::Running | Outcome::Interrupted => {}
-            Outcome::Failed => {
+            Outcome::Failed | Outcome::Held => {
                 standing.insert(identity, Standing { run, not_reproduced: None });
             }
             Outcome::Succeeded => match standing.get_mut(&identity) {

@@ -10,7 +10,7 @@ use cublame_core::mode::Mode;
 use cublame_core::run::{ProcessId, Run, Watch};
 
 use super::orders::Then;
-use super::standing::{KnownRun, Outcome};
+use super::standing::KnownRun;
 use super::{Editor, Event, Level, Progress, World};
 use crate::error::Error;
 use crate::os::processes;
@@ -25,6 +25,8 @@ pub struct Start {
     pub mode: Option<Mode>,
     /// The folder of the run whose failing call is to be taken out: then this is its command, to be run for that.
     pub reproduces: Option<PathBuf>,
+    /// Under a debugger, which holds it at its failure where a person can answer.
+    pub debug: bool,
 }
 
 /// The children of this server that have not ended. They are not ended with it.
@@ -51,7 +53,8 @@ impl Start {
                 .chain([run.display().to_string()])
                 .collect();
         }
-        let mut words = vec![cublame.display().to_string(), "run".to_owned()];
+        let subcommand = if self.debug { "debug" } else { "run" };
+        let mut words = vec![cublame.display().to_string(), subcommand.to_owned()];
         if let Some(mode) = self.mode {
             words.extend(["--mode".to_owned(), mode.to_string()]);
         }
@@ -143,7 +146,7 @@ impl<E: Editor> World<E> {
 
     /// Stops a run by its id, whoever started it; without an id the newest that runs.
     pub(super) fn stop_run(&mut self, id: Option<&str>) -> Result<String, String> {
-        let running = |run: &&KnownRun| run.outcome == Outcome::Running && id.is_none_or(|id| run.run.id == id);
+        let running = |run: &&KnownRun| run.outcome.is_running() && id.is_none_or(|id| run.run.id == id);
         let newest = self.known_runs().filter(running).max_by_key(|run| run.generation());
         let Some(run) = newest.map(|run| run.run.clone()) else {
             return Err(match id {

@@ -4,6 +4,7 @@
 
 mod clients;
 mod configurations;
+mod debugging;
 mod fixes;
 mod hints;
 mod life;

@@ -6,6 +6,7 @@ import type { Mode } from './modes.ts';
 export const RUNS = 'cublame/runs';
 export const RUN_IN_TERMINAL = 'cublame/runInTerminal';
 export const REPORT = 'cublame/report';
+export const DAP = 'cublame/dap';
 
 export type Certainty = 'exact' | 'likely' | 'suspect' | 'unknown';
 
@@ -55,6 +56,14 @@ export interface RunInTerminalParams {
 
 export interface ReportParams {
   readonly uri: string;
+}
+
+/** What a debug adapter in the editor is to be asked. */
+export interface DapQuestion {
+  /** The id of the debug session. */
+  readonly session: string;
+  readonly command: string;
+  readonly arguments: unknown;
 }
 
 /** What rides in the data of a diagnostic. */

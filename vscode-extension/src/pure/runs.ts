@@ -16,9 +16,9 @@ export interface Row {
   readonly children: readonly Row[];
 }
 
-/** Newest first, as the server gives them. What a debugger stands at is shown in the editor and is no run of its own. */
-export function rows(runs: readonly Run[], live: ReadonlySet<string>, now: number): Row[] {
-  return runs.filter((run) => !live.has(run.id)).map((run) => runRow(run, now));
+/** Newest first, as the server gives them. */
+export function rows(runs: readonly Run[], now: number): Row[] {
+  return runs.map((run) => runRow(run, now));
 }
 
 /** The failures that stand: of each program, the newest run if it failed and nobody dismissed it. */
@@ -44,6 +44,8 @@ const CERTAINTY_ICONS: Readonly<Record<Certainty, string>> = {
 function runRow(run: Run, now: number): Row {
   const [root] = run.verdicts;
   const failed = run.state === 'failed';
+  // A debugger holds it at its failure.
+  const held = run.state === 'running' && root !== undefined;
   const marks = [
     'run',
     run.state === 'running' ? 'running' : 'ended',
@@ -54,9 +56,9 @@ function runRow(run: Run, now: number): Row {
   return {
     id: run.id,
     label: nameOf(run),
-    description: [run.state === 'failed' && root ? root.kind : run.state, run.mode, ago(now - run.started)].join(', '),
+    description: [run.state === 'failed' && root ? root.kind : held ? `held at ${root.kind}` : run.state, run.mode, ago(now - run.started)].join(', '),
     tooltip: [run.argv.join(' '), run.cwd, ...(root ? [`${root.summary} (${root.certainty})`] : [])].filter((line) => line !== '').join('\n'),
-    icon: stateIcon(run),
+    icon: held ? { name: 'debug-alt', color: 'testing.iconFailed' } : stateIcon(run),
     context: marks.join('-'),
     run,
     ...placed(root),

@@ -93,6 +93,7 @@ export async function run(): Promise<void> {
       const live = await diagnostic(recorded);
       assert.equal(live.range.start.line, faultLine(recorded));
       assert.ok(vscode.debug.activeDebugSession, 'the debugger stands at the failure');
+      await eventually('the run that is held', () => api.runs().find((it) => it.watch === 'adopted' && it.state === 'running' && it.verdicts[0]?.kind === 'device-assert'));
       await vscode.commands.executeCommand('workbench.action.debug.continue');
     });
     const ended = await eventually('the run of the debug session', () => api.runs().find((it) => it.watch === 'adopted' && it.state === 'failed' && it.entry !== null));
@@ -118,7 +119,10 @@ export async function run(): Promise<void> {
       assert.ok(live.relatedInformation?.some((related) => related.location.range.start.line === faultLine(recorded) + 1));
       await vscode.commands.executeCommand('workbench.action.debug.continue');
     });
-    await eventually('the run', () => api.runs().find((it) => it.watch === 'adopted' && it.mode === 'off' && it.state === 'failed'));
+    const ended = await eventually('the run', () => api.runs().find((it) => it.watch === 'adopted' && it.mode === 'off' && it.state === 'failed'));
+    // Nobody but the debugger has seen the assertion on stderr: it is evidence of the run when that has ended.
+    assert.equal(ended.verdicts[0]?.kind, 'device-assert');
+    assert.equal(ended.verdicts[0].place?.line, faultLine(recorded) + 1);
     await dismissAll();
   });
 

@@ -32,7 +32,7 @@ const RUN: Run = {
 };
 
 function row(change: Partial<Run>): { label: string; description: string; context: string } {
-  const [found] = rows([{ ...RUN, ...change }], new Set(), 1000);
+  const [found] = rows([{ ...RUN, ...change }], 1000);
   assert.ok(found);
   return { label: found.label, description: found.description, context: found.context };
 }
@@ -55,7 +55,7 @@ test('a run is named after its program', () => {
 });
 
 test('a verdict says its place, certainty and rank, and has its collateral beneath', () => {
-  const [run] = rows([RUN], new Set(), 1000);
+  const [run] = rows([RUN], 1000);
   const verdict = run?.children[0];
   assert.equal(verdict?.description, 'model.py:8, exact, rank 1');
   assert.deepEqual(verdict.place, { path: '/home/dev/proj/model.py', line: 8 });
@@ -64,13 +64,16 @@ test('a verdict says its place, certainty and rank, and has its collateral benea
 });
 
 test('without a culprit a click goes to where it surfaced, and without a file nowhere', () => {
-  const place = (verdict: Partial<Verdict>): unknown => rows([{ ...RUN, verdicts: [{ ...VERDICT, ...verdict }] }], new Set(), 0)[0]?.place;
+  const place = (verdict: Partial<Verdict>): unknown => rows([{ ...RUN, verdicts: [{ ...VERDICT, ...verdict }] }], 0)[0]?.place;
   assert.deepEqual(place({ place: null }), { path: '/home/dev/proj/model.py', line: 9 });
   assert.equal(place({ place: null, reported: { file: 'x.py', path: null, line: 3 } }), undefined);
 });
 
-test('what a debugger stands at is no row', () => {
-  assert.deepEqual(rows([{ ...RUN, id: 'pasted log 1' }], new Set(['pasted log 1']), 0), []);
+test('a run that a debugger holds at its failure says so, and is no failure yet', () => {
+  const held = { ...RUN, state: 'running' } as const;
+  assert.equal(row(held).description, 'held at device-assert, blocking, just now');
+  assert.match(row(held).context, /running/);
+  assert.equal(standingFailures([held]), 0);
 });
 
 test('the badge counts programs, not runs', () => {

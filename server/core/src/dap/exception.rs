@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::event::{EventFrame, Exception, Link};
+use crate::event::{DEBUGGER, EventFrame, Exception, Link};
 
 /// None for an exception that somebody will catch, and where the debugger says no more than that it stands.
 pub fn uncaught(info: &Value, stack: &Value, thread: i64) -> Option<Exception> {
@@ -25,11 +25,8 @@ pub fn uncaught(info: &Value, stack: &Value, thread: i64) -> Option<Exception> {
         give_columns(frame, &positions);
     }
     let thread = if main_thread { "MainThread".to_owned() } else { format!("Thread-{thread}") };
-    Some(Exception { hook: HOOK.to_owned(), thread, main_thread, chain, ..Exception::default() })
+    Some(Exception { hook: DEBUGGER.to_owned(), thread, main_thread, chain, ..Exception::default() })
 }
-
-/// What [`Exception::hook`] says of an event that comes from a debugger.
-const HOOK: &str = "debugger";
 
 const SEPARATORS: [(&str, &str); 2] = [
     ("\nThe above exception was the direct cause of the following exception:\n\n", "cause"),

@@ -1,0 +1,1 @@
+(lambda found: __import__("json").dumps([[name, list(value.shape), str(value.dtype), str(value.device)] for name, value in found]).encode().hex())([(name, value) for name, value in sorted(locals().items())[:200] if type(value).__module__.partition(".")[0] in ("torch", "cupy", "jaxlib") and type(value).__name__ in ("Tensor", "Parameter", "Buffer", "ndarray", "ArrayImpl")][:40])
