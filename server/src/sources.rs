@@ -51,7 +51,7 @@ pub fn judge(evidence: &Evidence, roots: &[PathBuf], cwd: Option<&Path>, texts: 
     for verdict in &mut verdicts {
         verdict.advice = advise(verdict, evidence, texts);
         if let Some(place) = verdict.place.as_ref().filter(|place| !sources.asked(&place.file)) {
-            let found = finder.find(&place.file).and_then(|path| read(&path));
+            let found = finder.find(&place.file).and_then(|path| read_source(&path));
             sources.insert(place.file.clone(), found);
         }
         write_edits(verdict, &sources, texts);

@@ -11,7 +11,7 @@ use clap::Args;
 use cublame_core::Evidence;
 use cublame_core::catalog::Texts;
 use cublame_core::config::launchers::{is_torchrun, not_carried};
-use cublame_core::hang::Hang;
+use cublame_core::hang::{Hang, several_gpus_at};
 use cublame_core::mode::{EnvBlock, Half, Mode, Variable, prefix};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
@@ -76,6 +76,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         env.variables.extend(error_file_of_torchrun(&arguments.command, folder));
     }
     notes.extend(lost_on_the_way(&arguments.command, &env));
+    notes.extend(may_block_for_ever(mode, &arguments.command, &surroundings.cwd));
     notes.iter().for_each(|note| say(note));
 
     let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, run.as_ref());
@@ -179,6 +180,17 @@ fn error_file_of_torchrun(argv: &[OsString], folder: &RunFolder) -> Option<Varia
     let wanted = is_torchrun(&argv) && std::env::var_os(NAME).is_none();
     let value = folder.path().join(ELASTIC).to_str().map(str::to_owned).filter(|_| wanted)?;
     Some(Variable { name: NAME, value, half: Half::Launch, why: "torchrun writes there which worker failed first." })
+}
+
+/// The warning of a program that drives several GPUs from one process.
+fn may_block_for_ever(mode: Mode, argv: &[OsString], cwd: &Path) -> Option<String> {
+    let program = facts::entry(argv, cwd).filter(|_| mode == Mode::Blocking)?;
+    let line = several_gpus_at(&std::fs::read_to_string(&program).ok()?)?;
+    Some(format!(
+        "{}:{line} drives several GPUs from one process; with blocking launches they may wait for each other for ever. \
+         If it stands still, `--hang-after 60` says where, and `--mode trace` does without.",
+        program.display()
+    ))
 }
 
 /// What to say of a launcher that does not hand the variables on to the program.

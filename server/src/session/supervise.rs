@@ -89,7 +89,8 @@ pub fn supervise(job: &Job, started: impl FnOnce(ProcessId)) -> Result<Ran, NotS
         HangWatch::start(after, run.to_owned(), child, progress, move |hang| tell(&told, hang))
     });
     let watching = watching.transpose();
-    let exit = Watch { child, signals: &mut signals, guardian: &mut guardian, copying: &copying }.until_its_end();
+    let hang = watching.as_ref().ok().and_then(Option::as_ref);
+    let exit = Watch { hang, child, signals: &mut signals, guardian: &mut guardian, copying: &copying }.until_its_end();
     match watching {
         Ok(watching) => drop(watching),
         Err(failure) => partial.push(format!("Nobody watched whether the run hangs: {failure}.")),
@@ -169,6 +170,7 @@ const HALTED: Duration = Duration::from_millis(500);
 
 /// The time from the child's start to its end.
 struct Watch<'a> {
+    hang: Option<&'a HangWatch>,
     child: ProcessId,
     signals: &'a mut Signals,
     guardian: &'a mut Guardian,
@@ -187,6 +189,9 @@ impl Watch<'_> {
     }
 
     fn react(&mut self, received: Received) -> Option<Exit> {
+        if let Some(hang) = self.hang.filter(|_| signals::is_termination(received.signal)) {
+            hang.retire();
+        }
         match received.signal {
             signals::CHILD_CHANGED => return self.look_at_child(),
             signals::WINDOW_CHANGED => self.pass_on_window_size(received.sender),

@@ -82,7 +82,8 @@ pub fn read(
         }
         // A kernel lives on after a cell has failed.
         // A silent run was asked where it stands, and goes on.
-        (None, _, State::Live) if is_notebook || evidence.hang.is_some() => match adopted(&evidence, &run, plan) {
+        (None, _, State::Live) if evidence.hang.is_some() => (Outcome::Running, adopted(&evidence, &run, plan).1),
+        (None, _, State::Live) if is_notebook => match adopted(&evidence, &run, plan) {
             (Outcome::Failed, verdicts) => (Outcome::Failed, verdicts),
             _ => (Outcome::Running, Vec::new()),
         },
@@ -104,7 +105,8 @@ pub fn read(
         stale: outcome == Outcome::Failed && finished < plan.oldest,
     };
     let cells_done = cells_done(&evidence.processes);
-    let surveyed = if outcome == Outcome::Failed && !run.stale && !run.dismissed {
+    let speaks = outcome == Outcome::Failed || (outcome == Outcome::Running && !run.verdicts.is_empty());
+    let surveyed = if speaks && !run.stale && !run.dismissed {
         with_findings(run, &evidence.processes, finished, paths)
     } else {
         Surveyed { run, findings: Vec::new(), marks: Vec::new(), texts: FileTexts::new(), cells_done: CellsDone::new() }

@@ -25,6 +25,8 @@ pub struct Start {
     pub mode: Option<Mode>,
     /// The folder of the run whose failing call is to be taken out: then this is its command, to be run for that.
     pub reproduces: Option<PathBuf>,
+    /// After how long a silence it is asked where it stands.
+    pub hang_seconds: Option<u32>,
 }
 
 /// The children of this server that have not ended. They are not ended with it.
@@ -54,6 +56,9 @@ impl Start {
         let mut words = vec![cublame.display().to_string(), "run".to_owned()];
         if let Some(mode) = self.mode {
             words.extend(["--mode".to_owned(), mode.to_string()]);
+        }
+        if let Some(seconds) = self.hang_seconds {
+            words.extend(["--hang-after".to_owned(), seconds.to_string()]);
         }
         words.push("--".to_owned());
         words.extend(self.argv.iter().cloned());
