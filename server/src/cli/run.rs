@@ -22,7 +22,7 @@ use crate::session::folder::{ELASTIC, RunFolder};
 use crate::session::journals::Journals;
 use crate::session::mode::{Wishes, resolve_mode};
 use crate::session::place::Surroundings;
-use crate::session::supervise::{Job, NotStarted, Ran, supervise};
+use crate::session::supervise::{Job, NotStarted, OnHang, Ran, supervise};
 use crate::session::task::Task;
 use crate::session::traced::CORES;
 use crate::session::verdict::{Concluded, conclude, write_copy};
@@ -86,9 +86,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         argv: &argv,
         env: &env,
         run: folder.as_ref().map(RunFolder::path),
-        hang: arguments
-            .hang_after
-            .map(|after| (Duration::from_secs(after.into()), tell_of_hang as fn(&Path, Option<Hang>))),
+        hang: arguments.hang_after.map(|after| OnHang { after: Duration::from_secs(after.into()), tell: tell_of_hang }),
     };
     let outcome = supervise(&job, |child| {
         facts.child = Some(child);

@@ -32,8 +32,15 @@ pub struct Job<'a> {
     pub env: &'a EnvBlock,
     /// The run folder; without one the run goes on and records nothing on disk.
     pub run: Option<&'a Path>,
-    /// After how long a silence the processes are asked where they stand, and who is told.
-    pub hang: Option<(Duration, fn(&Path, Option<Hang>))>,
+    /// None: a silent run is left in peace.
+    pub hang: Option<OnHang>,
+}
+
+/// After how long a silence the processes are asked, and who is told of the run folder's hang; None: it goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct OnHang {
+    pub after: Duration,
+    pub tell: fn(&Path, Option<Hang>),
 }
 
 /// A child that has ended.
@@ -83,7 +90,7 @@ pub fn supervise(job: &Job, started: impl FnOnce(ProcessId)) -> Result<Ran, NotS
     started(child);
 
     let bytes: Vec<_> = copying.iter().map(Copying::counter).collect();
-    let watching = job.hang.zip(job.run).map(|((after, tell), run)| {
+    let watching = job.hang.zip(job.run).map(|(OnHang { after, tell }, run)| {
         let progress = move || bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum();
         let told = run.to_owned();
         HangWatch::start(after, run.to_owned(), child, progress, move |hang| tell(&told, hang))

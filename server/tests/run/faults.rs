@@ -18,8 +18,8 @@ fn write(project: &Project, name: &str, text: &str) -> String {
 }
 
 fn first_verdict(project: &Project) -> cublame_core::Verdict {
-    let report = project.only_run().report().whole().expect("a report");
-    report.verdicts.into_iter().next().expect("a verdict")
+    let report = project.only_run().report().whole().unwrap();
+    report.verdicts.into_iter().next().unwrap()
 }
 
 #[track_caller]
