@@ -76,7 +76,7 @@ with_binary() {
 }
 
 stage_packages() {
-  local needed=(neovim lua-check emacs-nox elpa-eglot elpa-lsp-mode zsh fish ripgrep python3-venv) missing=()
+  local needed=(neovim lua-check emacs-nox elpa-eglot elpa-lsp-mode zsh fish ripgrep python3-venv openmpi-bin slurmctld slurmd slurm-client munge faketime) missing=()
   for package in "${needed[@]}"; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
   done

@@ -187,6 +187,8 @@ pub struct Settings {
     pub lint_select: Vec<String>,
     /// `cublame.lint.ignore`
     pub lint_ignore: Vec<String>,
+    /// `cublame.hangSeconds`
+    pub hang_seconds: Option<u32>,
     /// `cublame.locale`, else the editor's.
     pub language: Language,
     /// `cublame.inlayHints` is false.

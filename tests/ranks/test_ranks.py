@@ -4,9 +4,11 @@ import glob
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -96,6 +98,48 @@ class Ranks(unittest.TestCase):
         )
         verdict = self.check(done, "mismatch", 2)
         self.assertEqual(verdict["missing"], ["no event came from these ranks: 0, 3"])
+
+    # Hangs
+
+    def test_a_silent_run_shows_where_each_rank_stands_and_goes_on(self):
+        self.needs(TORCH_PYTHON)
+        command = [CUBLAME, "run", "--mode", "off", "--hang-after", "2", "--", *TORCHRUN, "--nproc-per-node", "3", TORCH_PYTHON]
+        shown = open(os.path.join(self.folder, "stderr"), "w+")
+        self.addCleanup(shown.close)
+        run = subprocess.Popen(
+            [*command, program("stuck")], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=shown
+        )
+        self.addCleanup(run.kill)
+        here = [run.stdout.readline() for _ in range(3)]
+        self.assertEqual(sorted(here), [b"rank %d is here\n" % rank for rank in range(3)])
+        stands = "stuck.py:%d" % fault_line("stuck")
+        deadline = time.monotonic() + PATIENCE
+        while not ("the others wait in a collective for rank 1" in self.text_of(shown) and stands in self.text_of(shown)):
+            self.assertLess(time.monotonic(), deadline, self.text_of(shown))
+            time.sleep(0.1)
+        self.assertIn("warning[nccl-timeout]", self.text_of(shown))
+        self.assertIn("rank 0, 2 stands at", self.text_of(shown))
+        self.assertIsNone(run.poll())
+        # The user has seen enough.
+        run.send_signal(signal.SIGTERM)
+        run.communicate(timeout=PATIENCE)
+        with open(glob.glob(os.path.join(self.folder, ".cublame/runs/*/report.json"))[0]) as file:
+            verdict = json.load(file)["verdicts"][0]
+        self.assertEqual([verdict["kind"], verdict["rank"], verdict["place"]["line"]], ["nccl-timeout", 1, fault_line("stuck")])
+
+    @staticmethod
+    def text_of(file):
+        with open(file.name) as again:
+            return " ".join(again.read().split())
+
+    def test_a_program_with_the_signal_of_its_own_keeps_it(self):
+        source = (
+            "import signal, sys, time\n"
+            "signal.signal(16, lambda *_: print('mine', flush=True))\n"
+            "time.sleep(3.5)\n"
+        )
+        done = self.run_it(CUBLAME, "run", "--mode", "off", "--hang-after", "1", "--", sys.executable, "-c", source)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     # mpirun
 

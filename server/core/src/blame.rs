@@ -170,7 +170,8 @@ impl Case {
         let spots = root.spots(sources);
         let frames = judgement.frames.unwrap_or_else(|| spots.iter().map(|spot| spot.frame(sources)).collect());
         let (tensors, objects) = locals::locals(&frames, spots);
-        let survived = root.survived || evidence.exit.is_some_and(|exit| exit.success());
+        let goes_on = root.told == Told::Hang && evidence.exit.is_none();
+        let survived = root.survived || goes_on || evidence.exit.is_some_and(|exit| exit.success());
         Verdict {
             kind: root.kind.id.clone(),
             summary: self.summary(texts),

@@ -43,6 +43,13 @@ pub fn is_collective(file: &str) -> bool {
     HOME.is_match(&file.replace('\\', "/"))
 }
 
+/// The line on which a program drives several GPUs in one process: there blocking launches may wait for each other for
+/// ever (pytorch#9163).
+pub fn several_gpus_at(source: &str) -> Option<usize> {
+    static CALL: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[^#]*\bDataParallel\("));
+    source.lines().position(|line| CALL.is_match(line)).map(|index| index + 1)
+}
+
 /// The process that the others wait for, by its index: the one that is in no collective where others are, or in another
 /// one than most. None where all stand alike.
 pub fn odd_one_out(places: &[Option<String>]) -> Option<usize> {
@@ -73,6 +80,12 @@ mod tests {
         check(&["a", "a"], None);
         check(&["a"], None);
         check(&["", ""], None);
+    }
+
+    #[test]
+    fn one_process_for_several_gpus_is_seen_in_the_source() {
+        assert_eq!(several_gpus_at("import torch\nnet = nn.DataParallel(net)\n"), Some(2));
+        assert_eq!(several_gpus_at("# DataParallel(net)\nnet = DistributedDataParallel(net)\n"), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use clap::Args;
 use cublame_core::Evidence;
 use cublame_core::catalog::Texts;
 use cublame_core::config::launchers::{is_torchrun, not_carried};
-use cublame_core::hang::Hang;
+use cublame_core::hang::{Hang, several_gpus_at};
 use cublame_core::mode::{EnvBlock, Half, Mode, Variable, prefix};
 use cublame_core::run::{self, Exit, ProcessId, Run, Watch};
 
@@ -24,7 +24,7 @@ use crate::session::folder::{ELASTIC, RunFolder};
 use crate::session::journals::Journals;
 use crate::session::mode::{Wishes, resolve_mode};
 use crate::session::place::Surroundings;
-use crate::session::supervise::{Job, NotStarted, Ran, supervise};
+use crate::session::supervise::{Job, NotStarted, OnHang, Ran, supervise};
 use crate::session::task::Task;
 use crate::session::traced::CORES;
 use crate::session::verdict::{Concluded, conclude, write_copy};
@@ -90,6 +90,7 @@ pub(super) fn run(arguments: &Arguments, debugger: Option<Debugger>) -> ExitCode
     }
     env.variables.extend(debugger.iter().map(Debugger::variable));
     notes.extend(lost_on_the_way(&arguments.command, &env));
+    notes.extend(may_block_for_ever(mode, &arguments.command, &surroundings.cwd));
     notes.iter().for_each(|note| say(note));
 
     let mut facts = facts_of_run(&arguments.command, &surroundings.cwd, mode, run.as_ref());
@@ -103,9 +104,7 @@ pub(super) fn run(arguments: &Arguments, debugger: Option<Debugger>) -> ExitCode
         argv: &argv,
         env: &env,
         run: folder.as_ref().map(RunFolder::path),
-        hang: arguments
-            .hang_after
-            .map(|after| (Duration::from_secs(after.into()), tell_of_hang as fn(&Path, Option<Hang>))),
+        hang: arguments.hang_after.map(|after| OnHang { after: Duration::from_secs(after.into()), tell: tell_of_hang }),
         also: stage.as_ref().map(|stage| &stage.output),
     };
     let outcome = supervise(&job, |child| {
@@ -198,6 +197,17 @@ fn error_file_of_torchrun(argv: &[OsString], folder: &RunFolder) -> Option<Varia
     let wanted = is_torchrun(&argv) && std::env::var_os(NAME).is_none();
     let value = folder.path().join(ELASTIC).to_str().map(str::to_owned).filter(|_| wanted)?;
     Some(Variable { name: NAME, value, half: Half::Launch, why: "torchrun writes there which worker failed first." })
+}
+
+/// The warning of a program that drives several GPUs from one process.
+fn may_block_for_ever(mode: Mode, argv: &[OsString], cwd: &Path) -> Option<String> {
+    let program = facts::entry(argv, cwd).filter(|_| mode == Mode::Blocking)?;
+    let line = several_gpus_at(&std::fs::read_to_string(&program).ok()?)?;
+    Some(format!(
+        "{}:{line} drives several GPUs from one process; with blocking launches they may wait for each other for ever. \
+         If it stands still, `--hang-after 60` says where, and `--mode trace` does without.",
+        program.display()
+    ))
 }
 
 /// What to say of a launcher that does not hand the variables on to the program.

@@ -22,6 +22,8 @@ pub struct Settings {
     pub language: Language,
     /// No tensors at the ends of the failing lines.
     pub no_inlay_hints: bool,
+    /// `cublame.hangSeconds`
+    pub hang_seconds: Option<u32>,
     /// What could not be used, as whole sentences.
     pub complaints: Vec<String>,
 }
@@ -53,6 +55,7 @@ pub fn of_section(section: Option<&Value>, locale: Option<&str>) -> Settings {
     settings.python = python.map(PathBuf::from);
     settings.language = chosen_locale.as_deref().or(locale).map_or(Language::English, Language::of_locale);
     settings.path_mappings = path_mappings(section, &mut settings.complaints);
+    settings.hang_seconds = hang_seconds(section, &mut settings.complaints);
     settings.lint_select = rules(section, "select", &mut settings.complaints);
     settings.lint_ignore = rules(section, "ignore", &mut settings.complaints);
     settings.no_inlay_hints = !switch(section, "inlayHints", true, &mut settings.complaints);
@@ -73,6 +76,16 @@ fn switch(section: Option<&Value>, name: &str, usual: bool, complaints: &mut Vec
             usual
         }
     }
+}
+
+/// None: a silent run is left in peace. So is one with 0 seconds.
+fn hang_seconds(section: Option<&Value>, complaints: &mut Vec<String>) -> Option<u32> {
+    let value = section.and_then(|section| section.get("hangSeconds")).filter(|value| !value.is_null())?;
+    let seconds = value.as_u64().and_then(|seconds| u32::try_from(seconds).ok());
+    if seconds.is_none() {
+        complaints.push(format!("the setting {SECTION}.hangSeconds is not a whole number of seconds and is left out"));
+    }
+    seconds.filter(|seconds| *seconds > 0)
 }
 
 /// `{ "lint": { "ignore": ["hardcoded-device"] } }`
@@ -132,6 +145,14 @@ mod tests {
         let section = json!({ "pathMappings": [{ "localRoot": "/home/dev/proj", "remoteRoot": "/srv/job" }] });
         let expected = Mapping { remote: "/srv/job".to_owned(), local: "/home/dev/proj".into() };
         assert_eq!(of_section(Some(&section), None).path_mappings, [expected]);
+    }
+
+    #[test]
+    fn a_silent_run_is_asked_only_where_the_user_says_after_how_long() {
+        let of = |value: Value| of_section(Some(&json!({ "hangSeconds": value })), None);
+        assert_eq!(of(json!(300)).hang_seconds, Some(300));
+        assert_eq!((of(json!(0)).hang_seconds, of(json!(null)).hang_seconds), (None, None));
+        assert_eq!((of(json!("soon")).hang_seconds, of(json!("soon")).complaints.len()), (None, 1));
     }
 
     #[test]

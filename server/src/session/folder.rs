@@ -252,7 +252,7 @@ impl RunFolder {
         unread.extend(unread_crashes);
         let elastic = files::read_beneath(&self.path, &[ELASTIC], LARGEST_FILE).ok();
         let elastic = elastic.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let hang = self.read_json(HANG, u32::MAX).or_complain(&mut unread);
+        let hang = self.read_json(HANG, run::SCHEMA).or_complain(&mut unread);
         let exit = report.map(|report| report.exit);
         Evidence { hang, traced, log, processes, crashes, elastic, run, exit, blocking, unread }
     }

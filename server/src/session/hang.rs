@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -21,11 +23,13 @@ use crate::os::{files, processes, signals};
 /// Watches a run until it is dropped.
 pub struct HangWatch {
     stop: mpsc::Sender<()>,
+    retired: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl HangWatch {
-    /// `progress` grows with the run's output. `tell` is told of a hang, and None when the run goes on.
+    /// `progress` grows with the run's output. `tell` is told of a hang, again when a silent run stands elsewhere, and None
+    /// when something came.
     pub fn start(
         after: Duration,
         run: PathBuf,
@@ -35,27 +39,40 @@ impl HangWatch {
     ) -> std::io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let glance = (after / 4).clamp(Duration::from_millis(50), Duration::from_secs(1));
+        let retired = Arc::<AtomicBool>::default();
+        let is_retired = Arc::clone(&retired);
         let watch = move || {
             let said = || progress() + size_of_events(&run);
-            let (mut last, mut since, mut hangs) = (said(), Instant::now(), false);
+            let (mut last, mut since) = (said(), Instant::now());
+            let (mut asked, mut told): (Instant, Option<Vec<Standing>>) = (since, None);
             while stopped.recv_timeout(glance) == Err(RecvTimeoutError::Timeout) {
+                if is_retired.load(Ordering::SeqCst) {
+                    return;
+                }
                 let now = said();
                 if now != last {
                     (last, since) = (now, Instant::now());
-                    if std::mem::take(&mut hangs) {
+                    asked = since;
+                    if told.take().is_some() {
                         tell(None);
                     }
-                } else if !hangs && since.elapsed() >= after {
-                    hangs = true;
+                } else if asked.elapsed() >= after {
                     let processes = ask(&run, child);
-                    tell(Some(Hang { silent: since.elapsed().as_secs(), processes }));
-                    // The answers are no sign of life.
-                    last = said();
+                    asked = Instant::now();
+                    if told.as_ref() != Some(&processes) && !is_retired.load(Ordering::SeqCst) {
+                        told = Some(processes.clone());
+                        tell(Some(Hang { silent: since.elapsed().as_secs(), processes }));
+                    }
                 }
             }
         };
         let thread = thread::Builder::new().name("hang".to_owned()).spawn(watch)?;
-        Ok(Self { stop, thread: Some(thread) })
+        Ok(Self { stop, retired, thread: Some(thread) })
+    }
+
+    /// The run is being ended: what comes from now on says nothing of whether it hung.
+    pub fn retire(&self) {
+        self.retired.store(true, Ordering::SeqCst);
     }
 }
 

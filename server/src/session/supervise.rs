@@ -32,14 +32,18 @@ pub struct Job<'a> {
     pub env: &'a EnvBlock,
     /// The run folder; without one the run goes on and records nothing on disk.
     pub run: Option<&'a Path>,
-    /// After how long a silence the processes are asked where they stand, and who is told.
-    pub hang: Option<(Duration, TellOfHang)>,
+    /// None: a silent run is left in peace.
+    pub hang: Option<OnHang>,
     /// Takes the child's output as well, as it comes.
     pub also: Option<&'a Shared>,
 }
 
-/// Takes the run folder, and what its processes have answered.
-pub type TellOfHang = fn(&Path, Option<Hang>);
+/// After how long a silence the processes are asked, and who is told of the run folder's hang; None: it goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct OnHang {
+    pub after: Duration,
+    pub tell: fn(&Path, Option<Hang>),
+}
 
 /// A child that has ended.
 #[derive(Debug)]
@@ -88,13 +92,14 @@ pub fn supervise(job: &Job, started: impl FnOnce(ProcessId)) -> Result<Ran, NotS
     started(child);
 
     let bytes: Vec<_> = copying.iter().map(Copying::counter).collect();
-    let watching = job.hang.zip(job.run).map(|((after, tell), run)| {
+    let watching = job.hang.zip(job.run).map(|(OnHang { after, tell }, run)| {
         let progress = move || bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum();
         let told = run.to_owned();
         HangWatch::start(after, run.to_owned(), child, progress, move |hang| tell(&told, hang))
     });
     let watching = watching.transpose();
-    let exit = Watch { child, signals: &mut signals, guardian: &mut guardian, copying: &copying }.until_its_end();
+    let hang = watching.as_ref().ok().and_then(Option::as_ref);
+    let exit = Watch { hang, child, signals: &mut signals, guardian: &mut guardian, copying: &copying }.until_its_end();
     match watching {
         Ok(watching) => drop(watching),
         Err(failure) => partial.push(format!("Nobody watched whether the run hangs: {failure}.")),
@@ -174,6 +179,7 @@ const HALTED: Duration = Duration::from_millis(500);
 
 /// The time from the child's start to its end.
 struct Watch<'a> {
+    hang: Option<&'a HangWatch>,
     child: ProcessId,
     signals: &'a mut Signals,
     guardian: &'a mut Guardian,
@@ -192,6 +198,9 @@ impl Watch<'_> {
     }
 
     fn react(&mut self, received: Received) -> Option<Exit> {
+        if let Some(hang) = self.hang.filter(|_| signals::is_termination(received.signal)) {
+            hang.retire();
+        }
         match received.signal {
             signals::CHILD_CHANGED => return self.look_at_child(),
             signals::WINDOW_CHANGED => self.pass_on_window_size(received.sender),

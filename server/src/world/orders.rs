@@ -189,7 +189,8 @@ impl<E: Editor> World<E> {
         let cwd = self.root_of(program).map(Path::to_owned).or_else(|| program.parent().map(Path::to_owned));
         let cwd = cwd.unwrap_or_default();
         let mode = mode.or_else(|| self.setting_of_mode(&cwd));
-        let start = Start { argv, cwd, mode, reproduces: None, debug };
+        let hang_seconds = self.settings.hang_seconds;
+        let start = Start { argv, cwd, mode, hang_seconds, reproduces: None, debug };
         Ok(started(self.start(&start).map_err(Refusal)?))
     }
 
@@ -256,8 +257,14 @@ impl<E: Editor> World<E> {
         mode: Option<Mode>,
         reproduces: Option<PathBuf>,
     ) -> Result<Value, Refusal> {
-        let start =
-            Start { argv: run.run.argv.clone(), cwd: PathBuf::from(&run.run.cwd), mode, reproduces, debug: false };
+        let start = Start {
+            argv: run.run.argv.clone(),
+            cwd: PathBuf::from(&run.run.cwd),
+            mode,
+            hang_seconds: self.settings.hang_seconds,
+            reproduces,
+            debug: false,
+        };
         if start.argv.is_empty() {
             return Err(Refusal(format!("the run {} does not say what its command was", run.run.id)));
         }

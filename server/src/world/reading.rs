@@ -82,7 +82,8 @@ pub fn read(
         }
         // A kernel lives on after a cell has failed.
         // A silent run was asked where it stands, and goes on.
-        (None, _, State::Live) if is_notebook || evidence.hang.is_some() => match adopted(&evidence, &run, plan) {
+        (None, _, State::Live) if evidence.hang.is_some() => (Outcome::Running, adopted(&evidence, &run, plan).1),
+        (None, _, State::Live) if is_notebook => match adopted(&evidence, &run, plan) {
             (Outcome::Failed, verdicts) => (Outcome::Failed, verdicts),
             _ => (Outcome::Running, Vec::new()),
         },

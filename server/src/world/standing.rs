@@ -138,6 +138,7 @@ mod tests {
             None => Exit { code: exit.parse().ok(), signal: None },
         };
         let verdicts = match exit {
+            _ if words[2] == "running" => vec![],
             Exit { code: Some(0), .. } => vec![],
             _ => vec![Arc::new(serde_json::from_str(VERDICT).expect("a verdict"))],
         };
@@ -209,6 +210,12 @@ mod tests {
         for later in ["signal2", "signal15", "130", "143", "running"] {
             check(&["train.py off 1", &format!("train.py off {later}")], &["run 0"]);
         }
+    }
+
+    #[test]
+    fn a_run_that_stands_still_is_shown_while_it_runs() {
+        let stuck = KnownRun { outcome: Outcome::Running, ..known(0, "train.py off 1") };
+        assert_eq!(standing(&[stuck], &["/home/dev/proj".into()]).len(), 1);
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Start {
     pub reproduces: Option<PathBuf>,
     /// Under a debugger, which holds it at its failure where a person can answer.
     pub debug: bool,
+    /// After how long a silence it is asked where it stands.
+    pub hang_seconds: Option<u32>,
 }
 
 /// The children of this server that have not ended. They are not ended with it.
@@ -57,6 +59,9 @@ impl Start {
         let mut words = vec![cublame.display().to_string(), subcommand.to_owned()];
         if let Some(mode) = self.mode {
             words.extend(["--mode".to_owned(), mode.to_string()]);
+        }
+        if let (Some(seconds), false) = (self.hang_seconds, self.debug) {
+            words.extend(["--hang-after".to_owned(), seconds.to_string()]);
         }
         words.push("--".to_owned());
         words.extend(self.argv.iter().cloned());

@@ -8,6 +8,7 @@ mod crashes;
 mod daemons;
 mod disk;
 mod exit_codes;
+mod faults;
 mod folder;
 mod orphans;
 mod signals;

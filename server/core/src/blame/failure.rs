@@ -148,6 +148,8 @@ impl Failure {
                 | "EOFError"
                 | "SystemExit"
                 | "CancelledError"
+                // torchrun was asked to end (torch/distributed/elastic/multiprocessing/api.py).
+                | "SignalException"
         )
     }
 }

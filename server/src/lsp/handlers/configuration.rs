@@ -54,9 +54,27 @@ fn pull(backend: &Backend) {
 }
 
 fn post(world: &Handle, settings: Settings) {
-    let Settings { mode, python, path_mappings, lint_select, lint_ignore, language, no_inlay_hints, complaints } =
-        settings;
-    let settings = world::Settings { mode, python, path_mappings, lint_select, lint_ignore, language, no_inlay_hints };
+    let Settings {
+        mode,
+        python,
+        path_mappings,
+        lint_select,
+        lint_ignore,
+        hang_seconds,
+        language,
+        no_inlay_hints,
+        complaints,
+    } = settings;
+    let settings = world::Settings {
+        mode,
+        python,
+        path_mappings,
+        lint_select,
+        lint_ignore,
+        hang_seconds,
+        language,
+        no_inlay_hints,
+    };
     world.post(Event::Settings(settings, complaints));
 }
 
