@@ -17,8 +17,9 @@ fn titles(actions: &[Value]) -> Vec<&str> {
     actions.iter().map(|action| action["title"].as_str().expect("a title")).collect()
 }
 
-const ALL: [&str; 5] = [
+const ALL: [&str; 6] = [
     "Rerun with blocking launches",
+    "Rerun under the guard",
     "Open the report",
     "Make a program of the failing call alone",
     "Dismiss",

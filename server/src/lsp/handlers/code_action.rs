@@ -1,6 +1,7 @@
 //! `textDocument/codeAction`: what can be done about a diagnostic, from the diagnostic's own data, and about run
 //! configurations, from the document.
 
+use cublame_core::mode::Mode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp::ls_types::{
@@ -83,14 +84,17 @@ fn commands(data: &Data) -> Vec<LspCommand> {
         arguments: Some(vec![arguments]),
     };
     let run = || json!({ "run": data.run });
-    let blocking = "blocking";
+    let rerun = |mode: Mode| json!({ "run": data.run, "mode": mode });
+    let has_run = !data.run.starts_with("pasted log");
     let mut commands = Vec::new();
-    if data.mode != blocking && !data.run.starts_with("pasted log") {
-        let arguments = json!({ "run": data.run, "mode": blocking });
-        commands.push(command("Rerun with blocking launches", Command::Rerun, arguments));
+    if has_run && data.mode != Mode::Blocking.name() {
+        commands.push(command("Rerun with blocking launches", Command::Rerun, rerun(Mode::Blocking)));
+    }
+    if has_run && data.advice.iter().any(|advice| advice == "rerun-guard") {
+        commands.push(command("Rerun under the guard", Command::Rerun, rerun(Mode::Guard)));
     }
     commands.push(command("Open the report", Command::OpenReport, run()));
-    if !data.run.starts_with("pasted log") {
+    if has_run {
         commands.push(command("Make a program of the failing call alone", Command::Repro, run()));
     }
     commands.push(command("Dismiss", Command::Dismiss, run()));
