@@ -159,7 +159,7 @@ impl Record {
         let folder = self.folder.clone()?;
         let facts = self.facts.take()?;
         let ran = Ran { exit, recorded: Some(Recorded { log, lost: 0 }), partial: Vec::new() };
-        let concluded = conclude(Some(&folder), facts, ran, self.texts);
+        let concluded = conclude(Some(&folder), facts, ran, Vec::new(), self.texts);
         let first = concluded.judged.verdicts.first()?;
         let said = self.told == Some(identity(first));
         (!said && first.kind != UNRECOGNISED).then(|| spoken(first, &concluded.judged))

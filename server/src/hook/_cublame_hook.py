@@ -298,11 +298,11 @@ def pytest_exception_interact(call):
 
 
 def watch_torch():
-    """In mode guard: the guard is put in force as soon as torch is imported."""
-    if os.environ.get("CUBLAME_MODE") != "guard":
+    """In mode guard, and where more than exceptions is asked for: as soon as torch is imported."""
+    if os.environ.get("CUBLAME_MODE") != "guard" and not is_more_asked():
         return
     if "torch" in sys.modules:
-        put_guard_in_force()
+        torch_is_there(sys.modules["torch"])
     else:
         sys.meta_path.insert(0, TorchWatch)
 
@@ -345,7 +345,38 @@ class TorchLoader:
         self._loader.exec_module(module)
         if TorchWatch in sys.meta_path:
             sys.meta_path.remove(TorchWatch)
-            put_guard_in_force()
+        torch_is_there(module)
+
+
+def is_more_asked():
+    return "1" in (os.environ.get("CUBLAME_MEMORY"), os.environ.get("CUBLAME_ANOMALY"))
+
+
+def torch_is_there(torch):
+    if is_more_asked():
+        arrange(torch)
+    if os.environ.get("CUBLAME_MODE") == "guard":
+        put_guard_in_force()
+
+
+_keepers = []
+
+
+def arrange(torch):
+    try:
+        keeper = load("_cublame_torch")["arrange"](torch, load("_cublame_locals")["is_users"])
+        if keeper is not None:
+            _keepers.append(keeper)
+    except Exception as error:
+        sys.stderr.write("cublame: --memory and --anomaly cannot be put in force: %s.\n" % error)
+
+
+def held_memory(chain):
+    """What held the memory, where the exception says that it ran out."""
+    for link in chain if _keepers else ():
+        if link["type"].endswith("OutOfMemoryError"):
+            return _keepers[0].taken()
+    return None
 
 
 # In the order in which they import each other. The files are those of the package `cublame`, and go by its names: a program
@@ -415,6 +446,9 @@ def report(hook, value, traceback, thread=None, more=None):
             process.exceptions_left_out += 1
             return
         description = load("_cublame_report")["describe"](value, traceback, process, locals_of_event())
+        held = held_memory(description["chain"])
+        if held is not None:
+            description["memory"] = held
         description["hook"] = hook
         description["thread"] = thread or thread_name(ident)
         description["main_thread"] = ident == process.main_thread
