@@ -136,6 +136,7 @@ pub trait Editor: Send + 'static {
         text: Option<&LineIndex>,
         version: Option<i32>,
         findings: &[Finding],
+        marks: &[Mark],
         linted: Option<&Linted>,
     );
     /// What the marks of the open files tell has changed.
@@ -532,10 +533,13 @@ impl<E: Editor> World<E> {
         let paths: BTreeSet<PathBuf> = self.shown.keys().chain(new.keys()).cloned().collect();
         self.dirty.extend(paths.into_iter().filter(|path| self.shown.get(path) != new.get(path)));
         self.shown = new;
-        let marks = marked.into_iter().map(|(path, marks)| (path, marks.into())).collect();
+        let marks: BTreeMap<PathBuf, Arc<[Mark]>> =
+            marked.into_iter().map(|(path, marks)| (path, marks.into())).collect();
         let other_marks = self.marks != marks;
+        let paths: BTreeSet<&PathBuf> = self.marks.keys().chain(marks.keys()).collect();
+        self.dirty.extend(paths.into_iter().filter(|path| self.marks.get(*path) != marks.get(*path)).cloned());
         self.marks = marks;
-        self.disk.retain(|path, _| self.shown.contains_key(path));
+        self.disk.retain(|path, _| self.shown.contains_key(path) || self.marks.contains_key(path));
         let mut runs: Vec<Arc<KnownRun>> = self.known_runs().cloned().map(Arc::new).collect();
         runs.sort_by_key(|run| std::cmp::Reverse(run.generation()));
         self.editor.runs(&runs.iter().map(Arc::as_ref).collect::<Vec<_>>());
@@ -553,7 +557,7 @@ impl<E: Editor> World<E> {
     }
 
     fn dirty_if_shown(&mut self, path: &Path) {
-        if self.shown.contains_key(path) {
+        if self.shown.contains_key(path) || self.marks.contains_key(path) {
             self.dirty.insert(path.to_owned());
         }
     }
@@ -562,12 +566,13 @@ impl<E: Editor> World<E> {
     fn refresh(&mut self) {
         for path in std::mem::take(&mut self.dirty) {
             let findings = self.shown.get(&path).map_or(&[][..], |findings| findings);
+            let marks = self.marks.get(&path).map_or(&[][..], |marks| marks);
             let linted = self.linted.get(&path).map(Arc::as_ref);
             match self.open.get(&path) {
-                Some((version, text)) => self.editor.show(&path, Some(text), Some(*version), findings, linted),
+                Some((version, text)) => self.editor.show(&path, Some(text), Some(*version), findings, marks, linted),
                 None => {
                     let text = self.disk.get(&path).and_then(Option::as_ref).map(|file| &file.text);
-                    self.editor.show(&path, text, None, findings, linted);
+                    self.editor.show(&path, text, None, findings, marks, linted);
                 }
             }
         }

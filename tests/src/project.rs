@@ -144,6 +144,7 @@ impl Project {
                 exit: run.exit,
                 partial: Vec::new(),
                 verdicts: run.verdicts.clone(),
+                telemetry: Vec::new(),
             })
             .expect("report.json");
     }

@@ -32,12 +32,15 @@ pub fn advise(verdict: &Verdict, evidence: &Evidence, texts: &Texts) -> Vec<Advi
 /// The advice for a verdict on a machine that is known from elsewhere.
 pub fn advise_on(verdict: &Verdict, evidence: &Evidence, platform: &Platform, texts: &Texts) -> Vec<Advice> {
     let case = Case::new(verdict, evidence, platform);
-    plan(&verdict.kind)
-        .iter()
-        .flat_map(|entry| match entry.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
+    let planned = plan(&verdict.kind).iter().flat_map(|entry| {
+        match entry.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
             Some(decision) => decisions::decide(decision, &case),
             None => vec![Step::new(entry)],
-        })
+        }
+    });
+    decisions::whatever_the_kind(&case)
+        .into_iter()
+        .chain(planned)
         .filter(|step| !case.forbids(&step.id))
         .map(|step| step.write(&case, texts))
         .collect()

@@ -10,6 +10,7 @@ mod failure;
 pub(crate) mod guard;
 mod launches;
 mod locals;
+mod memory;
 mod named;
 mod nccl;
 mod place;
@@ -170,6 +171,8 @@ impl Case {
         let spots = root.spots(sources);
         let frames = judgement.frames.unwrap_or_else(|| spots.iter().map(|spot| spot.frame(sources)).collect());
         let (tensors, objects) = locals::locals(&frames, spots);
+        let memory = memory::memory(root, evidence, sources);
+        let of_memory = memory::reasons(memory.as_ref(), evidence);
         let goes_on = root.told == Told::Hang && evidence.exit.is_none();
         let survived = root.survived || goes_on || evidence.exit.is_some_and(|exit| exit.success());
         Verdict {
@@ -184,11 +187,11 @@ impl Case {
             certainty: if judgement.place.is_none() { Certainty::Unknown } else { judgement.certainty },
             place: judgement.place,
             reported,
-            because: judgement.because.iter().map(say).collect(),
+            because: judgement.because.iter().chain(&of_memory).map(say).collect(),
             missing: judgement.missing.iter().map(say).chain(evidence.unread.iter().cloned()).collect(),
             phase: context::phase(root, &self.asserts, sources),
             asserts: self.asserts.entries(),
-            memory: oom::memory(&message),
+            memory,
             frames,
             tensors,
             objects,

@@ -112,6 +112,9 @@ pub struct Exception {
     /// How many links of the chain were beyond the hook's bound.
     #[serde(default)]
     pub links_left_out: u32,
+    /// What held the GPU's memory when it ran out, where the run records that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<HeldMemory>,
     /// SHA-256 of each source file that the frames name, hex, by absolute path, as it was on disk at this moment.
     #[serde(default)]
     pub hashes: BTreeMap<String, String>,
@@ -125,6 +128,32 @@ impl Exception {
     pub fn running_cell(&self) -> Option<&Cell> {
         self.chain.last()?.frames.iter().find_map(|frame| self.cells.get(&frame.file))
     }
+}
+
+/// The memory history of the framework, summed up by the line that allocated, before anything unwound.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HeldMemory {
+    pub device: u32,
+    /// Bytes in live blocks.
+    pub allocated: u64,
+    /// Those of them that no line of the user's allocated, as far as is known: by autograd's threads, or by a library.
+    pub elsewhere: u64,
+    /// What holds the most first.
+    pub sites: Vec<HeldSite>,
+    /// Bytes in live blocks over time, in Unix seconds.
+    #[serde(default)]
+    pub history: Vec<(f64, u64)>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HeldSite {
+    pub file: String,
+    #[serde(default)]
+    pub path: Option<String>,
+    pub line: u32,
+    pub function: String,
+    pub bytes: u64,
+    pub blocks: u64,
 }
 
 /// One exception of a chain.

@@ -29,6 +29,8 @@ pub struct Evidence {
     pub hang: Option<Hang>,
     /// What the tracer saw, one entry a process that used the GPU.
     pub traced: Vec<TracedProcess>,
+    /// What the GPUs did, as the supervisor sampled it.
+    pub telemetry: Vec<crate::telemetry::Record>,
     /// What could not be read, as whole sentences, such as "2 damaged lines in events/12.jsonl were left out".
     pub unread: Vec<String>,
 }

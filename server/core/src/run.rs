@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::mode::Mode;
+use crate::telemetry::Record;
 use crate::verdict::Verdict;
 
 pub const SCHEMA: u32 = 1;
@@ -62,6 +63,9 @@ pub struct Report {
     /// What could not be kept, such as "the disk was full". Empty for a whole report.
     pub partial: Vec<String>,
     pub verdicts: Vec<Verdict>,
+    /// What the GPUs did around the failure; left out where nothing failed or no GPU could be asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub telemetry: Vec<Record>,
 }
 
 /// How the child ended.

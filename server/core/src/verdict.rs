@@ -173,6 +173,31 @@ pub struct Memory {
     #[serde(default)]
     pub private_pools: Option<u64>,
     pub others: Vec<OtherProcess>,
+    /// The lines whose allocations hold the most, the largest first. Left out where they were not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<MemorySite>,
+    /// Held by no line of the user's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rise: Option<MemoryRise>,
+}
+
+/// A line and what its allocations still hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemorySite {
+    pub place: Place,
+    pub bytes: u64,
+    pub blocks: u64,
+}
+
+/// Memory that rose steadily until it ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryRise {
+    pub bytes_per_second: u64,
+    pub seconds: u64,
+    /// Live allocations rose: a leak. Else only what the GPU had in use, which an allocator may keep for later.
+    pub allocated: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,11 +2,12 @@
 
 use cublame_core::blame::{blame, wanted};
 use cublame_core::catalog::{Language, Texts};
-use cublame_core::event::{Event, EventFrame, Exception, Link, Start, VERSION, What};
+use cublame_core::event::{Event, EventFrame, Exception, HeldMemory, HeldSite, Link, Start, VERSION, What};
 use cublame_core::evidence::ProcessEvents;
 use cublame_core::log::Log;
 use cublame_core::run::Exit;
 use cublame_core::source::Source;
+use cublame_core::telemetry::{Record, Sample};
 use cublame_core::{Certainty, Evidence, Sources, Verdict};
 
 fn verdicts(evidence: &Evidence, sources: &Sources) -> Vec<Verdict> {
@@ -136,6 +137,90 @@ fn anomaly_mode_leads_a_backward_failure_to_its_forward_line() {
     assert_eq!(verdict.place.unwrap().line, 3);
     assert_eq!(verdict.reported.unwrap().line, 9);
     assert!(!verdict.trace_trusted);
+}
+
+/// The engine raises at once what an operation of the forward pass has spoilt: `backward()` only ran into it.
+#[test]
+fn an_error_of_the_engine_is_placed_at_backward_and_likely_at_most() {
+    let engine = [
+        ("/p/a.py", 9, "<module>", "loss.backward()"),
+        ("/v/site-packages/torch/_tensor.py", 631, "backward", "torch.autograd.backward("),
+        (
+            "/v/site-packages/torch/autograd/graph.py",
+            869,
+            "_engine_run_backward",
+            "return Variable._execution_engine.run_backward(  # Calls into the C++ engine to run the backward pass",
+        ),
+    ];
+    let inplace =
+        "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation";
+    let text = traceback(&engine, inplace);
+    let verdict = verdicts(&of_text(&text), &Sources::default()).remove(0);
+    assert_eq!((verdict.certainty, verdict.place.unwrap().line), (Certainty::Likely, 9));
+    assert!(verdict.missing.iter().any(|missing| missing.contains("forward trace")), "{:?}", verdict.missing);
+    let forward = "/v/site-packages/torch/autograd/graph.py:869: UserWarning: Error detected in MulBackward0. Traceback of forward call that caused the error:\n  File \"/p/a.py\", line 3, in f\n    return x * y\n (Triggered internally at python_anomaly_mode.cpp:122.)\n";
+    let verdict = verdicts(&of_text(&(forward.to_owned() + &text)), &Sources::default()).remove(0);
+    assert_eq!((verdict.certainty, verdict.place.unwrap().line), (Certainty::Likely, 3));
+    // What backward() was given wrongly is its own line's fault.
+    let twice = "RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed).";
+    let verdict = verdicts(&of_text(&traceback(&engine, twice)), &Sources::default()).remove(0);
+    assert_eq!((verdict.certainty, verdict.place.unwrap().line), (Certainty::Exact, 9));
+}
+
+/// An out-of-memory with the memory history that the hook summed up.
+fn out_of_memory(history: Vec<(f64, u64)>) -> Evidence {
+    let link = Link {
+        type_name: "torch.OutOfMemoryError".to_owned(),
+        message: "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8.00 GiB of which 1.00 GiB is free.".to_owned(),
+        frames: vec![EventFrame { file: "/p/a.py".to_owned(), line: 5, function: "step".to_owned(), ..EventFrame::default() }],
+        ..Link::default()
+    };
+    let site = HeldSite {
+        file: "/p/a.py".to_owned(),
+        line: 3,
+        function: "step".to_owned(),
+        bytes: 5 << 30,
+        blocks: 50,
+        ..HeldSite::default()
+    };
+    let memory =
+        HeldMemory { allocated: 6 << 30, elsewhere: 1 << 30, sites: vec![site], history, ..HeldMemory::default() };
+    let exception = Exception { chain: vec![link], memory: Some(memory), main_thread: true, ..Exception::default() };
+    let event = Event { v: VERSION, time: 1.0, pid: 7, what: What::Exception(exception) };
+    Evidence { processes: vec![ProcessEvents { pid: 7, events: vec![event] }], ..Evidence::default() }
+}
+
+#[test]
+fn what_holds_the_memory_is_told_by_line_and_a_rise_of_what_is_allocated_is_a_leak() {
+    let rising = (0..60).map(|at| (f64::from(at) / 2.0, (1 + at as u64) << 26)).collect();
+    let verdict = verdicts(&out_of_memory(rising), &Sources::default()).remove(0);
+    let memory = verdict.memory.unwrap();
+    assert_eq!(memory.requested, Some(2 << 30));
+    assert_eq!((memory.sites[0].place.line, memory.sites[0].bytes, memory.elsewhere), (3, 5 << 30, Some(1 << 30)));
+    let rise = memory.rise.unwrap();
+    assert!(rise.allocated && (120 << 20..140 << 20).contains(&rise.bytes_per_second), "{rise:?}");
+    for words in [" MiB a second", "a leak", "/p/a.py:3 allocated the largest part of what is held: 5.00 GiB"] {
+        assert!(verdict.because.iter().any(|reason| reason.contains(words)), "{words}: {:?}", verdict.because);
+    }
+    let level = (0..60).map(|at| (f64::from(at) / 2.0, 5 << 30)).collect();
+    assert_eq!(verdicts(&out_of_memory(level), &Sources::default()).remove(0).memory.unwrap().rise, None);
+}
+
+/// What a GPU has in use may only be kept by an allocator.
+#[test]
+fn a_rise_of_what_is_reserved_is_only_a_suspicion() {
+    let text = traceback(
+        &[("/p/a.py", 5, "<module>", "x = f()")],
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    );
+    let sample = |at: u32| {
+        let (time, memory) = (f64::from(at) / 2.0, Some(u64::from(1 + at) << 26));
+        Record::Sample(Sample { time, memory, ..Sample::default() })
+    };
+    let evidence = Evidence { telemetry: (0..60).map(sample).collect(), ..of_text(&text) };
+    let verdict = verdicts(&evidence, &Sources::default()).remove(0);
+    assert!(!verdict.memory.unwrap().rise.unwrap().allocated);
+    assert!(verdict.because.iter().any(|reason| reason.contains("perhaps a leak")), "{:?}", verdict.because);
 }
 
 #[test]

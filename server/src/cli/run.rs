@@ -26,6 +26,7 @@ use crate::session::mode::{Wishes, resolve_mode};
 use crate::session::place::Surroundings;
 use crate::session::supervise::{Job, NotStarted, OnHang, Ran, supervise};
 use crate::session::task::Task;
+use crate::session::telemetry::Telemetry;
 use crate::session::traced::CORES;
 use crate::session::verdict::{Concluded, conclude, write_copy};
 use crate::session::{facts, index, journals, retention};
@@ -39,6 +40,12 @@ pub struct Arguments {
     /// Write the report (JSON) to this file as well
     #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
+    /// Record which lines of a PyTorch program hold the GPU's memory, for when it runs out
+    #[arg(long)]
+    pub(super) memory: bool,
+    /// Have autograd record forward calls, so that a failure in backward is placed at its forward line; slow
+    #[arg(long)]
+    pub(super) anomaly: bool,
     /// Say nothing about the failure: who started the run reads the report
     #[arg(long, hide = true)]
     pub(super) quiet: bool,
@@ -89,6 +96,7 @@ pub(super) fn run(arguments: &Arguments, debugger: Option<Debugger>) -> ExitCode
         env.variables.extend(error_file_of_torchrun(&arguments.command, folder));
     }
     env.variables.extend(debugger.iter().map(Debugger::variable));
+    env.ask_for(arguments.memory, arguments.anomaly);
     notes.extend(lost_on_the_way(&arguments.command, &env));
     notes.extend(may_block_for_ever(mode, &arguments.command, &surroundings.cwd));
     notes.iter().for_each(|note| say(note));
@@ -107,7 +115,9 @@ pub(super) fn run(arguments: &Arguments, debugger: Option<Debugger>) -> ExitCode
         hang: arguments.hang_after.map(|after| OnHang { after: Duration::from_secs(after.into()), tell: tell_of_hang }),
         also: stage.as_ref().map(|stage| &stage.output),
     };
+    let mut sampling = None;
     let outcome = supervise(&job, |child| {
+        sampling = Telemetry::start(std::env::var("CUDA_VISIBLE_DEVICES").ok());
         facts.child = Some(child);
         unwritten = record_start(run.as_ref(), &surroundings, &facts);
         clearing = run.as_ref().and_then(clear_old_runs);
@@ -121,11 +131,12 @@ pub(super) fn run(arguments: &Arguments, debugger: Option<Debugger>) -> ExitCode
             return ExitCode::from(code);
         }
     };
+    let telemetry = sampling.map(Telemetry::finish).unwrap_or_default();
     let unkept = journals.zip(folder.as_ref()).map(|(journals, folder)| journals.keep(folder.path()));
     let partial = unwritten.into_iter().chain(ran.partial).chain(unkept.into_iter().flatten()).collect();
     let ran = Ran { partial, ..ran };
     let exit = ran.exit;
-    let mut concluded = conclude(folder.as_ref(), facts, ran, texts);
+    let mut concluded = conclude(folder.as_ref(), facts, ran, telemetry, texts);
     if let Some(file) = &arguments.report
         && let Err(failure) = write_copy(&concluded.report, file)
     {

@@ -167,7 +167,7 @@ impl Record {
             return None;
         };
         let ran = Ran { exit, recorded: Some(Recorded { log, lost: 0 }), partial: Vec::new() };
-        let concluded = conclude(Some(&folder), facts, ran, self.texts);
+        let concluded = conclude(Some(&folder), facts, ran, Vec::new(), self.texts);
         let first = concluded.judged.verdicts.first()?;
         let said = self.told == Some(identity(first));
         (!said && first.kind != UNRECOGNISED).then(|| spoken(first, &concluded.judged))

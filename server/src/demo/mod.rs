@@ -100,7 +100,15 @@ fn replay_one(recording: &Recording, workspace: &Path, texts: &Texts) -> Result<
     evidence.blocking = run.blocking;
     let judged = judge(&evidence, &[workspace.to_owned()], Some(workspace), texts);
     let verdicts = judged.verdicts.clone();
-    let report = Report { schema: run::SCHEMA, run: run.id, finished: now, exit, partial: Vec::new(), verdicts };
+    let report = Report {
+        schema: run::SCHEMA,
+        run: run.id,
+        finished: now,
+        exit,
+        partial: Vec::new(),
+        verdicts,
+        telemetry: Vec::new(),
+    };
     folder.write_report(&report).map_err(|error| cannot_write(&path, error))?;
     let printed = evidence.log.unwrap_or_default().lines.into_iter().map(|line| line.text).collect();
     Ok(ReplayedRun { title: recording.title, printed, judged })

@@ -294,6 +294,8 @@ def watch_torch():
     """In mode guard: the guard is put in force as soon as torch is imported."""
     if os.environ.get("CUBLAME_MODE") == "guard":
         after_torch(put_guard_in_force)
+    if is_more_asked():
+        after_torch(lambda: arrange(sys.modules["torch"]))
 
 
 def arm_capture():
@@ -306,11 +308,19 @@ def arm_capture():
 def after_torch(action):
     """Does it when torch has been imported."""
     if "torch" in sys.modules:
-        action()
+        attempt(action)
         return
     TorchWatch.actions.append(action)
     if TorchWatch not in sys.meta_path:
         sys.meta_path.insert(0, TorchWatch)
+
+
+def attempt(action):
+    """What fails here must not come out of the program's `import torch`."""
+    try:
+        action()
+    except Exception as error:
+        sys.stderr.write("cublame: %s\n" % error)
 
 
 class TorchWatch:
@@ -353,7 +363,31 @@ class TorchLoader:
         if TorchWatch in sys.meta_path:
             sys.meta_path.remove(TorchWatch)
             for action in TorchWatch.actions:
-                action()
+                attempt(action)
+
+
+def is_more_asked():
+    return "1" in (os.environ.get("CUBLAME_MEMORY"), os.environ.get("CUBLAME_ANOMALY"))
+
+
+_keepers = []
+
+
+def arrange(torch):
+    try:
+        keeper = load("_cublame_torch")["arrange"](torch, load("_cublame_locals")["is_users"])
+        if keeper is not None:
+            _keepers.append(keeper)
+    except Exception as error:
+        sys.stderr.write("cublame: --memory and --anomaly cannot be put in force: %s.\n" % error)
+
+
+def held_memory(chain):
+    """What held the memory, where the exception says that it ran out."""
+    for link in chain if _keepers else ():
+        if link["type"].endswith("OutOfMemoryError"):
+            return _keepers[0].taken()
+    return None
 
 
 # In the order in which they import each other. The files are those of the package `cublame`, and go by its names: a program
@@ -423,6 +457,9 @@ def report(hook, value, traceback, thread=None, more=None):
             process.exceptions_left_out += 1
             return
         description = load("_cublame_report")["describe"](value, traceback, process, locals_of_event())
+        held = held_memory(description["chain"])
+        if held is not None:
+            description["memory"] = held
         description["hook"] = hook
         description["thread"] = thread or thread_name(ident)
         description["main_thread"] = ident == process.main_thread

@@ -1,7 +1,7 @@
 //! The Python hook: files that `cublame run` puts first on the child's PYTHONPATH.
 //!
 //! `sitecustomize.py` loads `_cublame_hook.py` and then the sitecustomize that it shadows; `_cublame_report.py` describes
-//! an exception, and `_cublame_locals.py` the tensors in its frames; `_cublame_adopt.py` creates the run folder where nobody
+//! an exception, and `_cublame_locals.py` the tensors in its frames; `_cublame_torch.py` asks torch for more where that is wished; `_cublame_adopt.py` creates the run folder where nobody
 //! did; `_cublame_capture.py` keeps the inputs of one call for a reproducer, and `_cublame_reduce.py` makes a program of
 //! them; the rest is the guard of mode guard, loaded when the program imports torch. They are embedded in the binary and
 //! written once, by content hash, into the user's cache.
@@ -32,6 +32,7 @@ const HOOK: Embedded = Embedded {
         ("_cublame_hook.py", include_bytes!("_cublame_hook.py")),
         ("_cublame_report.py", include_bytes!("_cublame_report.py")),
         ("_cublame_locals.py", include_bytes!("_cublame_locals.py")),
+        ("_cublame_torch.py", include_bytes!("_cublame_torch.py")),
         ("_cublame_adopt.py", include_bytes!("_cublame_adopt.py")),
         ("_cublame_capture.py", include_bytes!("_cublame_capture.py")),
         ("_cublame_reduce.py", include_bytes!("_cublame_reduce.py")),

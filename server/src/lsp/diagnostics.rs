@@ -1,5 +1,6 @@
 //! A finding as a diagnostic of the protocol. Pure: a finding, a text and what the client can do, to a value.
 
+use cublame_core::advice::size;
 use cublame_core::catalog::documentation_url;
 use cublame_core::lint;
 use cublame_core::text::{Encoding, LineColumn, LineIndex};
@@ -16,6 +17,7 @@ use super::workspace_edit::{byte_range, text_edits};
 use crate::render::tensors;
 use crate::world::finding::{Finding, Whereabouts};
 use crate::world::linting::Linted;
+use crate::world::mark::{Mark, Told};
 
 /// Who a diagnostic is from.
 pub const SOURCE: &str = "cublame";
@@ -103,6 +105,33 @@ pub fn diagnostic(finding: &Finding, text: Option<&LineIndex>, features: &Featur
         tags: None,
         data: features.diagnostic_data.then(|| serde_json::to_value(data(finding)).ok()).flatten(),
     }
+}
+
+/// What a line's allocations hold, where memory ran out. None for another mark, and for a line that was edited since.
+pub fn of_site(mark: &Mark, text: Option<&LineIndex>, features: &Features) -> Option<Diagnostic> {
+    let Told::Site(at) = mark.told else { return None };
+    let memory = mark.verdict.memory.as_ref()?;
+    let site = memory.sites.get(at)?;
+    let text = text?;
+    let line = mark.line_in(text)?;
+    let content = text.line(line);
+    let start = text.line_range(line).start + (content.len() - content.trim_start().len());
+    let blocks = if site.blocks == 1 { "block" } else { "blocks" };
+    let share = memory.allocated.filter(|all| *all > 0).map(|all| format!(", {}% of all", site.bytes * 100 / all));
+    let message = format!(
+        "What this line allocated holds {} in {} {blocks}{}, when memory ran out.",
+        size(site.bytes),
+        site.blocks,
+        share.unwrap_or_default()
+    );
+    Some(Diagnostic {
+        range: byte_range(text, &(start..start + content.trim().len()), features.encoding()),
+        severity: Some(DiagnosticSeverity::INFORMATION),
+        code: Some(NumberOrString::String(mark.verdict.kind.clone())),
+        source: Some(SOURCE.to_owned()),
+        message,
+        ..Diagnostic::default()
+    })
 }
 
 pub fn data(finding: &Finding) -> Data {

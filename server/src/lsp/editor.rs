@@ -25,6 +25,7 @@ use super::workspace_edit;
 use crate::configure::files::Change;
 use crate::world::finding::Finding;
 use crate::world::linting::Linted;
+use crate::world::mark::Mark;
 use crate::world::standing::{KnownRun, Outcome};
 use crate::world::{Editor, Event, Level, Progress, Reply};
 
@@ -220,12 +221,14 @@ impl Editor for LspEditor {
         text: Option<&LineIndex>,
         version: Option<i32>,
         findings: &[Finding],
+        marks: &[Mark],
         linted: Option<&Linted>,
     ) {
         let features = self.features();
         let of_runs = findings.iter().map(|finding| diagnostics::diagnostic(finding, text, &features));
+        let of_sites = marks.iter().filter_map(|mark| diagnostics::of_site(mark, text, &features));
         let of_lint = linted.into_iter().flat_map(|linted| diagnostics::of_lint(linted, &features));
-        let diagnostics: Vec<Diagnostic> = of_runs.chain(of_lint).collect();
+        let diagnostics: Vec<Diagnostic> = of_runs.chain(of_sites).chain(of_lint).collect();
         // An open document is spoken of by the name under which the editor opened it.
         let open = self.documents.of_path(path).map(|document| document.uri.clone());
         let Some(uri) = open.or_else(|| Uri::from_file_path(path)) else { return };

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use cublame_core::advice::size;
 use cublame_core::catalog::{Texts, describe};
 use cublame_core::verdict::{Object, Tensor};
 use cublame_core::{Certainty, Place, Verdict};
@@ -124,6 +125,7 @@ fn section(page: &mut String, verdict: &Verdict) {
         let _ = writeln!(page, "The error surfaced at {}{trusted}.\n", place_words(reported));
     }
     list(page, "Other lines it could be", verdict.candidates.iter().map(place_words));
+    page.push_str(&holders(verdict));
     for frame in (0..verdict.frames.len()).rev() {
         page.push_str(&locals(verdict, frame));
     }
@@ -150,6 +152,22 @@ fn section(page: &mut String, verdict: &Verdict) {
     );
 }
 
+/// The lines that hold the memory, as a table; empty where they were not recorded.
+fn holders(verdict: &Verdict) -> String {
+    let Some(memory) = verdict.memory.as_ref().filter(|memory| !memory.sites.is_empty()) else { return String::new() };
+    let mut page =
+        "What held the memory when it ran out:\n\n| bytes | blocks | allocated at |\n| ---: | ---: | --- |\n"
+            .to_owned();
+    for site in &memory.sites {
+        let _ = writeln!(page, "| {} | {} | {} |", size(site.bytes), site.blocks, cell(&place_words(&site.place)));
+    }
+    if let Some(elsewhere) = memory.elsewhere.filter(|bytes| *bytes > 0) {
+        let _ =
+            writeln!(page, "| {} | | by no line of yours: by autograd's threads, or by a library |", size(elsewhere));
+    }
+    page + "\n"
+}
+
 /// What one frame held when the error surfaced, as a table; empty where nothing is known of it.
 pub fn locals(verdict: &Verdict, frame: usize) -> String {
     let tensors: Vec<&Tensor> = verdict.tensors.iter().filter(|tensor| tensor.frame == frame).collect();
@@ -163,7 +181,7 @@ pub fn locals(verdict: &Verdict, frame: usize) -> String {
         page.push_str("| name | dtype and shape | device | bytes | |\n| --- | --- | --- | ---: | --- |\n");
     }
     for tensor in tensors {
-        let bytes = tensor.bytes.map(tensors::size).unwrap_or_default();
+        let bytes = tensor.bytes.map(size).unwrap_or_default();
         let class = tensor.class.as_deref().filter(|class| !USUAL.contains(class)).map(last_word);
         let remarks: Vec<String> = class.map(str::to_owned).into_iter().chain(tensors::remarks(tensor)).collect();
         let cells = [code(&tensor.name), code(&tensors::with_shape(tensor)), code(&tensor.device), bytes];

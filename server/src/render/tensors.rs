@@ -1,6 +1,7 @@
 //! The tensors of a verdict in few words, the same in every rendering.
 
 use cublame_core::Verdict;
+use cublame_core::advice::size;
 use cublame_core::verdict::Tensor;
 
 /// `int64[32, 128] cuda:0`
@@ -40,20 +41,11 @@ pub fn plain(verdict: &Verdict, frame: usize) -> String {
     of_frame.map(in_full).collect::<Vec<_>>().join("\n")
 }
 
-/// `tok: int64[32, 128] cuda:0 (32.0 KiB, requires grad)`
+/// `tok: int64[32, 128] cuda:0 (32.00 KiB, requires grad)`
 pub fn in_full(tensor: &Tensor) -> String {
     let remarks: Vec<String> = tensor.bytes.map(size).into_iter().chain(remarks(tensor)).collect();
     let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) };
     format!("{}: {}{remarks}", tensor.name, short(tensor))
-}
-
-/// `1.5 GiB`
-pub fn size(bytes: u64) -> String {
-    const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
-        Some((name, unit)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
-        None => format!("{bytes} bytes"),
-    }
 }
 
 /// Dimensions of length one have any stride.
@@ -125,10 +117,5 @@ mod tests {
         assert_eq!(remarks(&tensor(&[3, 2], &[1, 3])), ["strides (1, 3)"]);
         let parameter = Tensor { requires_grad: Some(true), layout: Some("sparse_coo".to_owned()), ..tensor(&[], &[]) };
         assert_eq!(remarks(&parameter), ["sparse_coo", "requires grad"]);
-    }
-
-    #[test]
-    fn sizes_are_read_at_a_glance() {
-        assert_eq!([size(12), size(16384), size(3 << 29)], ["12 bytes", "16.0 KiB", "1.5 GiB"]);
     }
 }

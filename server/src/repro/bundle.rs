@@ -52,7 +52,15 @@ impl Bundle {
         let verdicts = failed.judged.verdicts.clone();
         let finished = failed.run.started;
         let id = failed.run.id.clone();
-        let report = Report { schema: run::SCHEMA, run: id, finished, exit, partial: Vec::new(), verdicts };
+        let report = Report {
+            schema: run::SCHEMA,
+            run: id,
+            finished,
+            exit,
+            partial: Vec::new(),
+            verdicts,
+            telemetry: Vec::new(),
+        };
         bundle.json("report.json", "the verdicts", &report);
         if let Some(log) = failed.folder.log().whole() {
             let lines: String = log.lines.iter().map(|line| format!("{}\n", line.text)).collect();

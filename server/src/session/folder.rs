@@ -14,12 +14,12 @@ use cublame_core::evidence::ProcessEvents;
 use cublame_core::hang::Hang;
 use cublame_core::log::Log;
 use cublame_core::run::{self, Report, Run, Watch};
-use cublame_core::telemetry::Sample;
+use cublame_core::telemetry::{Record, Sample};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::place::{FOLDER, Surroundings};
-use super::{events, stored_log, traced};
+use super::{events, stored_log, telemetry, traced};
 use crate::error::{Error, Result};
 use crate::os::{files, processes};
 
@@ -206,11 +206,13 @@ impl RunFolder {
         Ok(file)
     }
 
-    /// The samples of the GPUs, by their times. What does not parse is left out: a plot does without it.
+    /// The samples of the GPUs, by their times.
     pub fn telemetry(&self) -> Vec<Sample> {
-        let bytes = files::read_beneath(&self.path, &[TELEMETRY], LARGEST_FILE).unwrap_or_default();
-        let lines = bytes.split(|byte| *byte == b'\n');
-        let mut samples: Vec<Sample> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let samples = telemetry::read(&self.path).into_iter().filter_map(|record| match record {
+            Record::Sample(sample) => Some(sample),
+            _ => None,
+        });
+        let mut samples: Vec<Sample> = samples.collect();
         samples.sort_by(|a, b| a.time.total_cmp(&b.time));
         samples
     }
@@ -254,7 +256,8 @@ impl RunFolder {
         let elastic = elastic.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let hang = self.read_json(HANG, run::SCHEMA).or_complain(&mut unread);
         let exit = report.map(|report| report.exit);
-        Evidence { hang, traced, log, processes, crashes, elastic, run, exit, blocking, unread }
+        let telemetry = telemetry::read(&self.path);
+        Evidence { hang, traced, log, processes, crashes, elastic, run, exit, blocking, telemetry, unread }
     }
 
     /// Does its supervisor still watch it? Checked by number and start time, so that a later process is not taken for it.
@@ -403,7 +406,6 @@ const HANG: &str = "hang.json";
 const TASKS: &str = "tasks";
 const LOCK: &str = ".lock";
 const LOG: &str = "log.jsonl";
-const TELEMETRY: &str = "telemetry.jsonl";
 const DISMISSED: &str = "dismissed";
 const PINNED: &str = "pinned";
 

@@ -9,6 +9,7 @@ pub mod task;
 pub mod events;
 pub mod standing;
 pub mod stored_log;
+pub mod telemetry;
 pub mod traced;
 
 pub mod index;

@@ -5,10 +5,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use cublame_core::Evidence;
 use cublame_core::catalog::Texts;
+use cublame_core::event::What;
 use cublame_core::run::{self, Report, Run};
+use cublame_core::telemetry::{Record, around};
 
 use super::folder::RunFolder;
 use super::supervise::Ran;
+use super::telemetry;
 use crate::sources::{Judged, judge};
 
 /// The report of a run, and what its rendering needs beside it.
@@ -18,9 +21,12 @@ pub struct Concluded {
 }
 
 /// Judges the run and writes `log.jsonl` and `report.json`. What cannot be written is said in the report's `partial`.
-pub fn conclude(folder: Option<&RunFolder>, run: Run, ran: Ran, texts: &Texts) -> Concluded {
+pub fn conclude(folder: Option<&RunFolder>, run: Run, ran: Ran, telemetry: Vec<Record>, texts: &Texts) -> Concluded {
     let Ran { exit, recorded, mut partial } = ran;
     let mut log = None;
+    if let Some(Err(failure)) = folder.map(|folder| telemetry::write(folder.path(), &telemetry)) {
+        partial.push(format!("{} could not be written: {failure}.", telemetry::TELEMETRY));
+    }
     match recorded {
         Some(recorded) => {
             if recorded.lost > 0 {
@@ -51,16 +57,28 @@ pub fn conclude(folder: Option<&RunFolder>, run: Run, ran: Ran, texts: &Texts) -
     if job.is_none() || evidence.log.is_none() {
         evidence.log = log;
     }
+    if evidence.telemetry.is_empty() {
+        evidence.telemetry = telemetry;
+    }
     let evidence = Evidence { exit: Some(exit), blocking: run.blocking, run: Some(run), ..evidence };
     let judged = judge(&evidence, &[], Some(&cwd), texts);
 
     let finished = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-    let mut report =
-        Report { schema: run::SCHEMA, run: id, finished, exit, partial, verdicts: judged.verdicts.clone() };
+    let failed_at = first_exception(&evidence).unwrap_or(finished);
+    let failed = !judged.verdicts.is_empty();
+    let telemetry = if failed { around(&evidence.telemetry, failed_at) } else { Vec::new() };
+    let verdicts = judged.verdicts.clone();
+    let mut report = Report { schema: run::SCHEMA, run: id, finished, exit, partial, verdicts, telemetry };
     if let Some(Err(failure)) = folder.map(|folder| folder.write_report(&report)) {
         report.partial.push(format!("report.json could not be written: {failure}."));
     }
     Concluded { report, judged }
+}
+
+/// When the first process told of an exception, in Unix seconds.
+fn first_exception(evidence: &Evidence) -> Option<f64> {
+    let events = evidence.processes.iter().flat_map(|process| &process.events);
+    events.filter(|event| matches!(event.what, What::Exception(_))).map(|event| event.time).reduce(f64::min)
 }
 
 /// Writes the report once more, where `--report` asks for it.

@@ -25,6 +25,8 @@ pub struct Mark {
 pub enum Told {
     /// The tensors of this one of the verdict's frames.
     Frame(usize),
+    /// What this one of the memory's sites holds.
+    Site(usize),
 }
 
 impl Mark {

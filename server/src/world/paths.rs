@@ -46,8 +46,9 @@ impl<'a> Paths<'a> {
     /// The verdict with the paths that its places have here.
     pub fn localized(&mut self, verdict: &Verdict) -> Verdict {
         let mut verdict = verdict.clone();
-        let Verdict { place, reported, candidates, frames, .. } = &mut verdict;
-        let places = place.iter_mut().chain(reported).chain(candidates).map(|place| &mut place.path);
+        let Verdict { place, reported, candidates, frames, memory, .. } = &mut verdict;
+        let sites = memory.iter_mut().flat_map(|memory| &mut memory.sites).map(|site| &mut site.place);
+        let places = place.iter_mut().chain(reported).chain(candidates).chain(sites).map(|place| &mut place.path);
         for path in places.chain(frames.iter_mut().map(|frame| &mut frame.path)) {
             if let Some(remote) = path.take() {
                 let here = self.here(&remote).map(|here| here.display().to_string());

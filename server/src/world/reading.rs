@@ -240,7 +240,7 @@ fn in_file(file: Option<&FileText>, place: &Place, cell: &Cell) -> (Place, Optio
     (Place { line: line.unwrap_or(1), column: None, end_column: None, ..place.clone() }, anchor)
 }
 
-/// The lines whose frames have tensors, where the file still has them as they were.
+/// The lines whose frames have tensors or that hold the memory, where the file still has them as they were.
 fn marks_of(
     run: &KnownRun,
     verdict: &Verdict,
@@ -252,7 +252,9 @@ fn marks_of(
 ) -> Vec<Mark> {
     let has_tensors = |frame: usize| verdict.tensors.iter().any(|tensor| tensor.frame == frame);
     let frames = verdict.frames.iter().enumerate().filter(|(at, _)| has_tensors(*at));
-    let told = frames.map(|(at, frame)| (Told::Frame(at), place_of(&frame.file, frame.path.clone(), frame.line)));
+    let frames = frames.map(|(at, frame)| (Told::Frame(at), place_of(&frame.file, frame.path.clone(), frame.line)));
+    let sites = verdict.memory.iter().flat_map(|memory| &memory.sites).enumerate();
+    let told = frames.chain(sites.map(|(at, site)| (Told::Site(at), site.place.clone())));
     let mark = |(told, place): (Told, Place)| {
         let path = paths.here(place.path.as_deref()?)?;
         let file = texts.entry(path.clone()).or_insert_with(|| text_on_disk(&path));

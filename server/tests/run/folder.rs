@@ -265,5 +265,6 @@ fn report(run: &RunFolder) -> Report {
         exit: Exit { code: Some(1), signal: None },
         partial: Vec::new(),
         verdicts: Vec::new(),
+        telemetry: Vec::new(),
     }
 }

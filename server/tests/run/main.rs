@@ -13,5 +13,6 @@ mod folder;
 mod orphans;
 mod signals;
 mod streams;
+mod telemetry;
 mod terminals;
 mod trace;

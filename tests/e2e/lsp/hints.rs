@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use cublame_core::verdict::{Frame, Object, Tensor};
+use cublame_core::Place;
+use cublame_core::verdict::{Frame, Memory, MemorySite, Object, Tensor};
 use cublame_tests::client::{able, uri};
 use cublame_tests::project::Written;
 use cublame_tests::{Project, TestServer};
 use serde_json::{Value, json};
 use tower_lsp::ls_types::notification::DidChangeConfiguration;
 use tower_lsp::ls_types::request::{InlayHintRefreshRequest, InlayHintRequest};
-use tower_lsp::ls_types::{HoverContents, InlayHintLabel, InlayHintTooltip, Position};
+use tower_lsp::ls_types::{DiagnosticSeverity, HoverContents, InlayHintLabel, InlayHintTooltip, Position};
 
 const TRAIN: &str = "import net\nmodel = net.Net()\nöut = model(tok, 1)  # @fault\nprint(öut)\n";
 const NET: &str = "class Net:\n    def forward(self, tok, n):\n        return self.emb(tok)\n";
@@ -159,4 +160,36 @@ fn every_frame_has_its_tensors_over_its_line() {
     let culprit = hover(&train, 2);
     assert!(culprit.contains("| `unused` | `int64[9]` | `cuda:0` | 64 bytes |"), "{culprit}");
     assert!(culprit.contains("`model` is `net.Net`"), "{culprit}");
+}
+
+/// Lines that hold memory are spoken of as information; they go with the failure, and when they are edited.
+#[test]
+fn what_holds_the_memory_is_information_on_its_line() {
+    let project = project();
+    let (train, net) = (project.path("train.py"), project.path("net.py"));
+    let mut server = TestServer::start(&project, able(&project));
+    let mut failure = project.failure("train.py");
+    let place = failure.verdicts[0].place.clone().expect("a place");
+    let place = Place { file: "net.py".to_owned(), path: Some(net.display().to_string()), line: 3, ..place };
+    failure.verdicts[0].memory = Some(Memory {
+        allocated: Some(8 << 30),
+        sites: vec![MemorySite { place, bytes: 6 << 30, blocks: 12 }],
+        ..Memory::default()
+    });
+    project.ran(&failure);
+    let shown = server.diagnostics(&net);
+    assert_eq!(shown[0].severity, Some(DiagnosticSeverity::INFORMATION));
+    assert_eq!(
+        shown[0].message,
+        "What this line allocated holds 6.00 GiB in 12 blocks, 75% of all, when memory ran out."
+    );
+    assert_eq!((shown[0].range.start, shown[0].range.end), (Position::new(2, 8), Position::new(2, 28)));
+    server.diagnostics(&train);
+    server.open(&net, 1, &NET.replace("self.emb(tok)", "self.small(tok)"));
+    assert_eq!(server.diagnostics(&net), []);
+    server.rewrite(&net, 2, NET);
+    assert_eq!(server.diagnostics(&net).len(), 1);
+    project.ran(&project.success("train.py"));
+    assert_eq!(server.diagnostics(&net), []);
+    server.diagnostics(&train);
 }

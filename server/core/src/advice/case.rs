@@ -7,7 +7,7 @@ use crate::catalog::facts;
 use crate::catalog::facts::Subject;
 use crate::evidence::Evidence;
 use crate::mode::Mode;
-use crate::verdict::{Certainty, DeviceAssert, Verdict};
+use crate::verdict::{Certainty, DeviceAssert, Phase, Place, Verdict};
 
 pub(super) struct Case<'a> {
     pub verdict: &'a Verdict,
@@ -53,6 +53,16 @@ impl<'a> Case<'a> {
         self.argv.as_deref().map(|argv| ("argv", argv)).into_iter().chain([("python", self.python.as_str())])
     }
 
+    /// Did it fail in the backward pass, and is it placed where that was started?
+    pub fn lacks_its_forward_line(&self) -> bool {
+        let Verdict { phase, place, reported, .. } = self.verdict;
+        let line = |place: &Option<Place>| place.as_ref().map(|place| (place.file.clone(), place.line));
+        *phase == Some(Phase::Backward)
+            && place.is_some()
+            && line(place) == line(reported)
+            && self.framework == Framework::Torch
+    }
+
     /// Would this advice be wrong or idle here?
     pub fn forbids(&self, advice: &str) -> bool {
         let settled = self.is_settled();
@@ -62,6 +72,7 @@ impl<'a> Case<'a> {
             "rerun-guard" => {
                 self.mode() == Some(Mode::Guard) || self.verdict.is_of_guard() || !self.fires_on_an_argument()
             }
+            "find-memory-holder" => self.verdict.memory.as_ref().is_some_and(|memory| !memory.sites.is_empty()),
             "rerun-core" => settled || !(self.was_blocking() || self.mode() == Some(Mode::Trace)),
             "avoid-blocking-deadlock" => self.forbids("rerun-blocking") || !self.drives_several_gpus(),
             "serialise-hip" => settled || !self.is_hip(),

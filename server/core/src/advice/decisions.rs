@@ -10,6 +10,11 @@ use crate::blame::guard;
 use crate::catalog::facts;
 
 /// Carries out the decision that a plan names.
+/// What comes before a kind's own advice.
+pub(super) fn whatever_the_kind(case: &Case) -> Option<Step> {
+    case.lacks_its_forward_line().then(|| Step::new("rerun-anomaly"))
+}
+
 pub(super) fn decide(name: &str, case: &Case) -> Vec<Step> {
     match name {
         "assertion" => assertion(case),

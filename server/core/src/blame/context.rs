@@ -25,6 +25,25 @@ pub fn ends_in_backward(failure: &Failure, sources: &Sources) -> bool {
     below.iter().any(is_engine) || (below.is_empty() && failure.reported(sources).is_some_and(calls_it))
 }
 
+/// Did the engine itself raise it, while it ran an operation for which there is no frame? Before it runs one, it complains
+/// of how it was called, and that is the fault of the line that called it.
+pub fn is_of_engine(failure: &Failure, sources: &Sources) -> bool {
+    let runs = below(failure, sources).last().is_some_and(|spot| {
+        is_engine(spot)
+            && spot.source.as_deref().is_some_and(|source| source.contains("_execution_engine.run_backward("))
+    });
+    let headline = failure.headline();
+    runs && !OF_THE_CALL.iter().any(|words| headline.contains(words))
+}
+
+/// What is said of the tensors that `backward()` was given, or of a graph that is gone, and not of an operation in it.
+const OF_THE_CALL: [&str; 4] = [
+    "does not require grad and does not have a grad_fn",
+    "Trying to backward through the graph a second time",
+    "appears to not have been used in the graph",
+    "got no graph",
+];
+
 /// A frame of the functions that start autograd's engine.
 fn is_engine(spot: &Spot) -> bool {
     let file = spot.file.replace('\\', "/");

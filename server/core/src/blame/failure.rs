@@ -3,7 +3,7 @@
 use super::user_code::Spot;
 use crate::catalog::facts;
 use crate::catalog::facts::{Kind, Reporting, UNRECOGNISED};
-use crate::event::{self, What as EventWhat};
+use crate::event::{self, HeldMemory, What as EventWhat};
 use crate::evidence::{Crash, Evidence, ProcessEvents, TracedProcess};
 use crate::hang::{self, Hang, Standing};
 use crate::log::Log;
@@ -37,6 +37,8 @@ pub struct Failure {
     pub hook: bool,
     /// CUDA_LAUNCH_BLOCKING as its process had it at the start, where the hook told.
     pub launch_blocking: Option<String>,
+    /// What held the memory when it ran out, where the hook recorded it.
+    pub held: Option<HeldMemory>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -250,6 +252,7 @@ fn of_links(links: Vec<Link>, told: Told) -> Failure {
         survived: false,
         hook: false,
         launch_blocking: None,
+        held: None,
     }
 }
 
@@ -431,6 +434,7 @@ fn of_process(process: &ProcessEvents) -> Vec<Failure> {
                 failure.rank = exception.rank.or(start.rank);
                 failure.restart = start.restart.unwrap_or(0);
                 failure.launch_blocking.clone_from(&start.launch_blocking);
+                failure.held.clone_from(&exception.memory);
                 // In a notebook people see their everyday mistakes, and mend them, at once.
                 let everyday = failure.kind.id == UNRECOGNISED && failure.error.is_none();
                 if exception.hook != "ipython" || !(everyday || ran_well_later(exception, &process.events[index..])) {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::Case;
-use super::context::{ends_in_backward, is_jax, is_observer, is_replay, phase};
+use super::context::{ends_in_backward, is_jax, is_observer, is_of_engine, is_replay, phase};
 use super::failure::{Failure, Told};
 use super::guard;
 use super::launches::by_journal;
@@ -68,6 +68,8 @@ pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
         Reporting::Synchronous if root.kind.id == UNRECOGNISED && cuda_error::is_named_in(&root.headline()) => {
             echo(case, evidence, &mut judgement);
         }
+        // The call that raised it is the engine's, for an operation of another line.
+        Reporting::Synchronous if is_of_engine(root, sources) => in_backward(case, sources, &mut judgement),
         Reporting::Synchronous => {
             judgement.because.push(("synchronous", vec![]));
             judgement.certainty = Certainty::Exact;
@@ -89,6 +91,19 @@ pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
     }
     say_the_rest(case, evidence, reported, sources, &mut judgement);
     judgement
+}
+
+/// An error that the backward pass raised at once: at `backward()`, or where its forward call was made, if that was recorded.
+fn in_backward(case: &Case, sources: &Sources, judgement: &mut Judgement) {
+    judgement.because.push(("backward", vec![]));
+    judgement.certainty = Certainty::Likely;
+    match deepest_forward(case, sources) {
+        Some(spot) => {
+            judgement.because.push(("forward-trace", vec![("function", case.forward_function.clone())]));
+            judgement.place = Some(spot.place(sources));
+        }
+        None => judgement.missing.push(("missing-forward-trace", vec![])),
+    }
 }
 
 /// A call that raised the error itself: the culprit, unless a kernel before it failed unseen.

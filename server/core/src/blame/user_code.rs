@@ -1,7 +1,7 @@
 //! Whose code a frame is, and where it lies on this machine.
 
 use crate::catalog::facts;
-use crate::event::{Cell, EventFrame, Local};
+use crate::event::{Cell, EventFrame, HeldSite, Local};
 use crate::parse;
 use crate::source::{Source, Sources};
 use crate::verdict::{Frame, Place};
@@ -51,6 +51,16 @@ impl Spot {
             carets: None,
             bytes: None,
             locals: frame.locals.clone(),
+        }
+    }
+
+    pub fn of_site(site: &HeldSite) -> Self {
+        Self {
+            file: site.file.clone(),
+            path: site.path.clone(),
+            line: site.line,
+            function: Some(site.function.clone()),
+            ..Self::default()
         }
     }
 

@@ -114,6 +114,18 @@ impl EnvBlock {
         self.variables.iter().filter(|variable| variable.half == Half::Shared)
     }
 
+    /// What the hook is asked for beside the mode's own.
+    pub fn ask_for(&mut self, memory: bool, anomaly: bool) {
+        for (asked, name, why) in [
+            (memory, "CUBLAME_MEMORY", "Has the hook record which lines hold the GPU's memory."),
+            (anomaly, "CUBLAME_ANOMALY", "Has the hook put torch's anomaly mode in force, without its check for NaN."),
+        ] {
+            if asked {
+                self.set(name, "1", Half::Launch, why);
+            }
+        }
+    }
+
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.iter().find(|variable| variable.name == name).map(|variable| variable.value.as_str())
     }

@@ -24,6 +24,7 @@ pub fn memory(message: &str) -> Option<Memory> {
         process: size(&PROCESS),
         private_pools: size(&POOLS),
         others: others.collect(),
+        ..Memory::default()
     };
     (memory != Memory::default()).then_some(memory)
 }
@@ -34,7 +35,7 @@ pub fn device(message: &str) -> Option<u32> {
 }
 
 /// `12.50 MiB`, `149.01GiB`, `6291456 bytes`, `8,000 bytes`, `160000000000`.
-fn bytes(text: &str) -> Option<u64> {
+pub(super) fn bytes(text: &str) -> Option<u64> {
     let text = text.replace(',', "");
     let end = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;

@@ -43,7 +43,7 @@ pub fn hover(backend: &Backend, params: &HoverParams) -> Option<Hover> {
 /// The tensors of a call that led to the failure, over its line.
 fn of_mark(mark: &Mark, text: &LineIndex, line: u32, features: &Features) -> Option<Hover> {
     mark.line_in(text).filter(|now| now - 1 == line)?;
-    let Told::Frame(frame) = mark.told;
+    let Told::Frame(frame) = mark.told else { return None };
     let markdown = markdown::locals(&mark.verdict, frame);
     let contents = if features.hover_markdown {
         MarkupContent { kind: MarkupKind::Markdown, value: markdown }

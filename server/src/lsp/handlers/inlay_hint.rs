@@ -40,7 +40,7 @@ pub fn inlay_hints(backend: &Backend, params: &InlayHintParams) -> Option<Vec<In
 const MOST_TENSORS: usize = 4;
 
 fn words(mark: &Mark, line: u32, text: &LineIndex) -> Option<(String, String)> {
-    let Told::Frame(frame) = mark.told;
+    let Told::Frame(frame) = mark.told else { return None };
     let named = tensors::named_on(text.line(line), &mark.verdict, frame);
     let shown = named.iter().take(MOST_TENSORS).map(|tensor| format!("{}: {}", tensor.name, tensors::short(tensor)));
     let mut label = shown.collect::<Vec<_>>().join("; ");
