@@ -1,6 +1,7 @@
 //! `textDocument/codeAction`: what can be done about a diagnostic, from the diagnostic's own data, and about run
 //! configurations, from the document.
 
+use cublame_core::catalog::Texts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp::ls_types::{
@@ -19,6 +20,7 @@ pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeA
         only.is_none_or(|kinds| kinds.iter().any(|outer| includes(outer, kind)))
     };
     let literals = backend.features().action_literals;
+    let texts = Texts::get(backend.world.snapshot().language);
     let mut actions = Vec::new();
     if wanted(&CodeActionKind::QUICKFIX) {
         let diagnosed = diagnosed(backend, params);
@@ -27,7 +29,7 @@ pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeA
         }
         for (diagnostic, data) in diagnosed {
             let fix = |command| action(command, CodeActionKind::QUICKFIX, diagnostic.as_ref(), literals);
-            actions.extend(commands(&data).into_iter().map(fix));
+            actions.extend(commands(&data, texts).into_iter().map(fix));
         }
     }
     // Edits need literals: a client of commands alone fixes by `cublame lint --fix`.
@@ -41,7 +43,7 @@ pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeA
     if wanted(&CodeActionKind::REFACTOR)
         && let Some(document) = backend.documents.get(&params.text_document.uri)
     {
-        let offers = run_configurations::offers(&document, params.range);
+        let offers = run_configurations::offers(&document, params.range, texts);
         actions.extend(offers.into_iter().map(|command| action(command, CodeActionKind::REFACTOR, None, literals)));
     }
     (!actions.is_empty()).then_some(actions)
@@ -76,9 +78,9 @@ fn shown_in_range(backend: &Backend, params: &CodeActionParams) -> Option<Vec<(O
     Some(here.map(|finding| (None, diagnostics::data(finding))).collect())
 }
 
-fn commands(data: &Data) -> Vec<LspCommand> {
+fn commands(data: &Data, texts: &Texts) -> Vec<LspCommand> {
     let command = |title: &str, command: Command, arguments: Value| LspCommand {
-        title: title.to_owned(),
+        title: texts.line(&format!("editor.action.{title}"), &[]),
         command: command.name().to_owned(),
         arguments: Some(vec![arguments]),
     };
@@ -87,14 +89,14 @@ fn commands(data: &Data) -> Vec<LspCommand> {
     let mut commands = Vec::new();
     if data.mode != blocking && !data.run.starts_with("pasted log") {
         let arguments = json!({ "run": data.run, "mode": blocking });
-        commands.push(command("Rerun with blocking launches", Command::Rerun, arguments));
+        commands.push(command("rerun-blocking", Command::Rerun, arguments));
     }
-    commands.push(command("Open the report", Command::OpenReport, run()));
+    commands.push(command("open-report", Command::OpenReport, run()));
     if !data.run.starts_with("pasted log") {
-        commands.push(command("Make a program of the failing call alone", Command::Repro, run()));
+        commands.push(command("reproduce", Command::Repro, run()));
     }
-    commands.push(command("Dismiss", Command::Dismiss, run()));
-    commands.push(command("Copy the report", Command::CopyReport, run()));
+    commands.push(command("dismiss", Command::Dismiss, run()));
+    commands.push(command("copy-report", Command::CopyReport, run()));
     commands
 }
 
