@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One look at one GPU. What a device does not tell is null.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Sample {
     /// Unix seconds.
