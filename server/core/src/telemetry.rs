@@ -36,6 +36,7 @@ pub struct Gpu {
 
 /// One look at one GPU. What a device does not tell is null.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Sample {
     pub time: f64,

@@ -9,6 +9,7 @@ pub const SCHEMA: u32 = 1;
 
 /// The document that `cublame explain --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdicts {
     pub schema: u32,
     /// The first is the root cause.
@@ -23,6 +24,7 @@ impl Verdicts {
 
 /// One failure: what it is, which line did it, how sure that is and why, and what to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// A kind of the catalogue, such as `device-assert`.
     pub kind: String,
@@ -76,6 +78,7 @@ pub(crate) fn is_exception_of_guard(type_name: &str) -> bool {
 
 /// How sure `place` is. The order is from sure to unsure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Certainty {
     /// This launch, or this synchronous call, is proved to have failed.
@@ -87,7 +90,20 @@ pub enum Certainty {
     Unknown,
 }
 
+impl Certainty {
+    /// As JSON has it, and as the catalogue's keys end.
+    pub fn name(self) -> &'static str {
+        match self {
+            Certainty::Exact => "exact",
+            Certainty::Likely => "likely",
+            Certainty::Suspect => "suspect",
+            Certainty::Unknown => "unknown",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     Forward,
@@ -101,6 +117,7 @@ pub enum Phase {
 
 /// The error's name and code in the CUDA runtime API (`cudaError_t` in driver_types.h).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CudaError {
     /// `cudaErrorAssert`
     pub name: String,
@@ -113,6 +130,7 @@ pub struct CudaError {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExceptionText {
     /// With its module where known: `torch.AcceleratorError`.
     #[serde(rename = "type")]
@@ -122,6 +140,7 @@ pub struct ExceptionText {
 
 /// A line of somebody's source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Place {
     /// As the evidence has it.
     pub file: String,
@@ -135,6 +154,7 @@ pub struct Place {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Frame {
     pub file: String,
     pub path: Option<String>,
@@ -148,6 +168,7 @@ pub struct Frame {
 
 /// Equal assertions are one entry with a count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeviceAssert {
     pub file: String,
     pub line: u32,
@@ -158,6 +179,7 @@ pub struct DeviceAssert {
 
 /// Bytes. What the message of an out-of-memory failure said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Memory {
     pub requested: Option<u64>,
     pub capacity: Option<u64>,
@@ -201,6 +223,7 @@ pub struct MemoryRise {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OtherProcess {
     pub pid: u32,
     pub bytes: u64,
@@ -209,6 +232,7 @@ pub struct OtherProcess {
 /// A tensor of a failing frame, as it stood when the error surfaced. Never a value: after a GPU fault reading one fails or
 /// hangs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tensor {
     /// `tok`, `batch['x']`, `self.weight`
     pub name: String,
@@ -234,6 +258,7 @@ pub struct Tensor {
 
 /// Something of a failing frame that is no tensor: only its class is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Object {
     pub name: String,
     pub class: String,
@@ -247,6 +272,7 @@ pub struct Object {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Collateral {
     pub rank: Option<u32>,
     pub summary: String,
@@ -254,6 +280,7 @@ pub struct Collateral {
 
 /// What to do. Rebuilt from the catalogue by its id whenever a report is read: a report on disk is untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Advice {
     pub id: String,
     pub title: String,
