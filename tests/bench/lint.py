@@ -123,7 +123,7 @@ def main():
     parser.add_argument("folders", nargs="*")
     parser.add_argument("--ruff", required=True)
     parser.add_argument("--small", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     cublame, ruff = (str(Path(it).resolve()) for it in (arguments.cublame, arguments.ruff))
     if arguments.folders:
         times = whole_tree(cublame, ruff, arguments.folders, 2 if arguments.small else ROUNDS)
