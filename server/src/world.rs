@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use cublame_core::catalog::Language;
+use cublame_core::catalog::{Language, Texts};
 use cublame_core::text::LineIndex;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
@@ -33,7 +33,7 @@ use finding::Finding;
 use linting::Linted;
 use mark::Mark;
 use notebooks::{CellDocument, CellsDone, Notebook};
-use orders::{Answer, Order, Then};
+use orders::{Answer, Order, Refusal, Then};
 use paths::Mapping;
 use reading::{FileTexts, Surveyed};
 use standing::KnownRun;
@@ -129,6 +129,8 @@ pub enum Event {
 
 /// Where the world shows itself. Nothing here may wait.
 pub trait Editor: Send + 'static {
+    /// The language of what is shown from now on.
+    fn speak(&mut self, texts: &'static Texts);
     /// What is shown in a file from now on; nothing when there are no findings of either kind.
     fn show(
         &mut self,
@@ -368,6 +370,7 @@ impl<E: Editor> World<E> {
                     self.recompute();
                     self.editor.marks_changed();
                 }
+                self.editor.speak(self.texts());
                 if relint {
                     self.lint_all_again();
                 }
@@ -411,6 +414,19 @@ impl<E: Editor> World<E> {
             Event::ChildEnded { child, failure } => self.child_ended(child, failure),
             Event::Cancelled { child } => self.stop_child(child),
         }
+    }
+
+    fn texts(&self) -> &'static Texts {
+        Texts::get(self.settings.language)
+    }
+
+    /// A sentence of the catalogue's.
+    fn say(&self, key: &str, values: &[(&str, &str)]) -> String {
+        self.texts().line(&format!("editor.say.{key}"), values)
+    }
+
+    fn refused(&self, key: &str, values: &[(&str, &str)]) -> Refusal {
+        Refusal(self.texts().line(&format!("editor.refused.{key}"), values))
     }
 
     fn set_roots(&mut self, roots: Vec<PathBuf>) {

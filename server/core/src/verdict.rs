@@ -87,6 +87,18 @@ pub enum Certainty {
     Unknown,
 }
 
+impl Certainty {
+    /// As JSON has it, and as the catalogue's keys end.
+    pub fn name(self) -> &'static str {
+        match self {
+            Certainty::Exact => "exact",
+            Certainty::Likely => "likely",
+            Certainty::Suspect => "suspect",
+            Certainty::Unknown => "unknown",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {

@@ -47,9 +47,10 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         let told = tell(&folder, texts)?;
         match (arguments.html, arguments.markdown) {
             (true, _) => page::page(&told, texts),
-            (_, true) => {
-                scrub(&markdown::report(&told), &processes::identity(told.run.as_ref().map_or("", |run| &run.host)))
-            }
+            (_, true) => scrub(
+                &markdown::report(&told, texts),
+                &processes::identity(told.run.as_ref().map_or("", |run| &run.host)),
+            ),
             _ => plain(&told, &folder, arguments),
         }
     };

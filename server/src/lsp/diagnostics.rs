@@ -1,7 +1,7 @@
 //! A finding as a diagnostic of the protocol. Pure: a finding, a text and what the client can do, to a value.
 
 use cublame_core::advice::size;
-use cublame_core::catalog::documentation_url;
+use cublame_core::catalog::{Language, Texts, documentation_url};
 use cublame_core::lint;
 use cublame_core::text::{Encoding, LineColumn, LineIndex};
 use cublame_core::verdict::Frame;
@@ -78,7 +78,7 @@ pub fn lint_data(finding: &lint::Finding, linted: &Linted, features: &Features) 
     LintData { version: linted.version, fix }
 }
 
-pub fn diagnostic(finding: &Finding, text: Option<&LineIndex>, features: &Features) -> Diagnostic {
+pub fn diagnostic(finding: &Finding, text: Option<&LineIndex>, features: &Features, texts: &Texts) -> Diagnostic {
     let verdict = &*finding.verdict;
     let whereabouts = text.map(|text| finding.whereabouts(text));
     let edited = whereabouts.is_some_and(|it| it.edited);
@@ -87,8 +87,8 @@ pub fn diagnostic(finding: &Finding, text: Option<&LineIndex>, features: &Featur
         // The file cannot be read: its line is still known.
         _ => whole_line(finding.place.line.saturating_sub(1)),
     };
-    let related = related(finding);
-    let mut message = message(finding, edited);
+    let related = related(finding, texts);
+    let mut message = message(finding, edited, texts);
     if !features.related_information {
         for place in &related {
             message.push_str(&format!("\n{}: {}:{}", place.what, place.file, place.line));
@@ -183,8 +183,8 @@ fn severity(finding: &Finding, edited: bool) -> DiagnosticSeverity {
 }
 
 /// A verdict over its line, for a client that shows plain text only.
-pub fn plain_hover(verdict: &Verdict) -> String {
-    let mut lines = vec![format!("{}.", capitalised(verdict.summary.trim_end_matches('.'))), certainty(verdict)];
+pub fn plain_hover(verdict: &Verdict, texts: &Texts) -> String {
+    let mut lines = vec![sentence(&verdict.summary, texts), certainty(verdict, texts)];
     lines.extend(
         (0..verdict.frames.len()).rev().map(|frame| tensors::plain(verdict, frame)).filter(|it| !it.is_empty()),
     );
@@ -193,33 +193,40 @@ pub fn plain_hover(verdict: &Verdict) -> String {
 }
 
 /// One sentence, then how sure it is, then why.
-fn message(finding: &Finding, edited: bool) -> String {
+fn message(finding: &Finding, edited: bool, texts: &Texts) -> String {
     let verdict = &*finding.verdict;
-    let mut lines = vec![format!("{}.", capitalised(verdict.summary.trim_end_matches('.')))];
-    lines.push(certainty(verdict));
+    let mut lines = vec![sentence(&verdict.summary, texts), certainty(verdict, texts)];
     if edited {
-        lines.push("This line was edited since the run.".to_owned());
+        lines.push(texts.line("editor.edited", &[]));
     }
     if let Some(mode) = finding.not_reproduced {
-        lines.push(format!("Not reproduced: a later run in mode {mode} did well."));
+        lines.push(texts.line("editor.not-reproduced", &[("mode", mode.name())]));
     }
     if !verdict.fatal {
-        lines.push("The program caught it and went on.".to_owned());
+        lines.push(texts.line("editor.caught", &[]));
     }
     lines.join("\n")
 }
 
-fn certainty(verdict: &Verdict) -> String {
-    let words = match verdict.certainty {
-        Certainty::Exact => "Exact: this line failed",
-        Certainty::Likely => "Likely: everything points to this line",
-        Certainty::Suspect => "Suspect: the error surfaced here, its cause may be earlier",
-        Certainty::Unknown => "Unknown: nothing tells which line it was",
-    };
-    if verdict.because.is_empty() {
-        return format!("{words}.");
+/// How sure it is, and in brackets why.
+fn certainty(verdict: &Verdict, texts: &Texts) -> String {
+    let words = texts.line(&format!("editor.certainty.{}", verdict.certainty.name()), &[]);
+    let reasons = &verdict.because;
+    match texts.language() {
+        Language::SimplifiedChinese if reasons.is_empty() => format!("{words}。"),
+        Language::SimplifiedChinese => format!("{words}（{}）。", reasons.join("；")),
+        Language::English if reasons.is_empty() => format!("{words}."),
+        Language::English => format!("{words} ({}).", reasons.join("; ")),
     }
-    format!("{words} ({}).", verdict.because.join("; "))
+}
+
+/// A summary with the capital letter and the full stop of its language.
+fn sentence(summary: &str, texts: &Texts) -> String {
+    let stop = match texts.language() {
+        Language::English => '.',
+        Language::SimplifiedChinese => '。',
+    };
+    format!("{}{stop}", capitalised(summary.trim_end_matches(['.', '。'])))
 }
 
 fn capitalised(sentence: &str) -> String {
@@ -236,33 +243,32 @@ struct Related<'a> {
 }
 
 /// Where it surfaced, the other candidates, the calls that led there (outermost first), the kernel's own line.
-fn related(finding: &Finding) -> Vec<Related<'_>> {
+fn related<'a>(finding: &'a Finding, texts: &Texts) -> Vec<Related<'a>> {
     /// A recursion of a thousand calls is not a list that anybody reads.
     const MOST_CALLS: usize = 20;
     let verdict = &*finding.verdict;
     let elsewhere = |place: &&Place| !same_line(place, &finding.place);
     let mut all = Vec::new();
     if let Some(reported) = verdict.reported.as_ref().filter(elsewhere) {
-        all.push(place("the error surfaced here".to_owned(), reported));
+        all.push(place(texts.line("editor.surfaced", &[]), reported));
     }
     let candidates = verdict.candidates.iter().filter(elsewhere);
-    all.extend(candidates.map(|candidate| place("it could also be this line".to_owned(), candidate)));
+    all.extend(candidates.map(|candidate| place(texts.line("editor.candidate", &[]), candidate)));
     let calls = verdict.frames.iter().filter(|frame| frame.user);
     let calls: Vec<&Frame> =
         calls.filter(|frame| (&frame.path, frame.line) != (&finding.place.path, finding.place.line)).collect();
-    all.extend(calls.iter().skip(calls.len().saturating_sub(MOST_CALLS)).map(|frame| {
-        Related {
-            what: frame
-                .function
-                .as_deref()
-                .map_or_else(|| "called here".to_owned(), |function| format!("called in {function}")),
-            file: &frame.file,
-            path: frame.path.as_deref(),
-            line: frame.line,
-        }
+    all.extend(calls.iter().skip(calls.len().saturating_sub(MOST_CALLS)).map(|frame| Related {
+        what: frame.function.as_deref().map_or_else(
+            || texts.line("editor.called", &[]),
+            |function| texts.line("editor.called-in", &[("function", function)]),
+        ),
+        file: &frame.file,
+        path: frame.path.as_deref(),
+        line: frame.line,
     }));
     all.extend(verdict.asserts.iter().map(|assert| Related {
-        what: format!("the kernel's assertion `{}` failed {} times", assert.condition, assert.count),
+        what:
+            texts.line("editor.assertion", &[("condition", &*assert.condition), ("count", &*assert.count.to_string())]),
         file: &assert.file,
         path: assert.file.starts_with('/').then_some(assert.file.as_str()),
         line: assert.line,
@@ -315,7 +321,7 @@ mod tests {
     }
 
     fn shown(finding: &Finding, text: &str, features: &Features) -> Diagnostic {
-        diagnostic(finding, Some(&LineIndex::new(text)), features)
+        diagnostic(finding, Some(&LineIndex::new(text)), features, Texts::get(Language::English))
     }
 
     #[test]
@@ -387,7 +393,7 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_read_has_its_line() {
-        let range = diagnostic(&finding(PROGRAM), None, &vscode()).range;
+        let range = diagnostic(&finding(PROGRAM), None, &vscode(), Texts::get(Language::English)).range;
         assert_eq!((range.start.line, range.start.character), (1, 0));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cublame_core::Verdict;
+use cublame_core::catalog::{Language, Texts};
 use cublame_core::run::Watch;
 use cublame_core::text::LineIndex;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,7 @@ pub struct LspEditor {
     published: HashMap<PathBuf, Published>,
     bars: BTreeMap<u64, watch::Sender<Option<String>>>,
     last_runs: Vec<RunLine>,
+    texts: &'static Texts,
 }
 
 /// What was sent last for a file.
@@ -176,6 +178,7 @@ impl LspEditor {
             published: HashMap::new(),
             bars: BTreeMap::new(),
             last_runs: Vec::new(),
+            texts: Texts::get(Language::English),
         }
     }
 
@@ -215,6 +218,10 @@ async fn send(client: &Client, letter: Outgoing) {
 }
 
 impl Editor for LspEditor {
+    fn speak(&mut self, texts: &'static Texts) {
+        self.texts = texts;
+    }
+
     fn show(
         &mut self,
         path: &Path,
@@ -225,7 +232,7 @@ impl Editor for LspEditor {
         linted: Option<&Linted>,
     ) {
         let features = self.features();
-        let of_runs = findings.iter().map(|finding| diagnostics::diagnostic(finding, text, &features));
+        let of_runs = findings.iter().map(|finding| diagnostics::diagnostic(finding, text, &features, self.texts));
         let of_sites = marks.iter().filter_map(|mark| diagnostics::of_site(mark, text, &features));
         let of_lint = linted.into_iter().flat_map(|linted| diagnostics::of_lint(linted, &features));
         let diagnostics: Vec<Diagnostic> = of_runs.chain(of_sites).chain(of_lint).collect();
@@ -300,7 +307,7 @@ impl Editor for LspEditor {
     }
 
     fn edit(&mut self, edit: u64, changes: &[(Change, Option<i32>)]) {
-        let (client, reply) = (self.client.clone(), self.reply.clone());
+        let (client, reply, texts) = (self.client.clone(), self.reply.clone(), self.texts);
         let applied = workspace_edit::workspace_edit(changes, &self.features(), |path| {
             let open = self.documents.of_path(path).map(|document| document.uri.clone());
             open.or_else(|| Uri::from_file_path(path))
@@ -310,7 +317,7 @@ impl Editor for LspEditor {
             let Ok(answer) = tokio::time::timeout(PERSON, client.apply_edit(applied)).await else { return };
             let failure = match answer {
                 Ok(answer) if answer.applied => None,
-                Ok(answer) => Some(answer.failure_reason.unwrap_or_else(|| "it gives no reason".to_owned())),
+                Ok(answer) => Some(answer.failure_reason.unwrap_or_else(|| texts.line("editor.say.no-reason", &[]))),
                 Err(error) => Some(error.message.to_string()),
             };
             reply.post(Event::Edited { edit, failure });
@@ -330,7 +337,7 @@ impl Editor for LspEditor {
             let shown = ShowDocumentParams { uri, external, take_focus: Some(true), selection: None };
             detached(ANSWER, async move { client.show_document(shown).await });
         } else {
-            self.tell(Level::Info, format!("The report is {}", path.display()));
+            self.tell(Level::Info, self.texts.line("editor.say.report-is", &[("path", &*path.display().to_string())]));
         }
     }
 

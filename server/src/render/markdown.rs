@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use cublame_core::advice::size;
 use cublame_core::catalog::{Texts, describe};
 use cublame_core::verdict::{Object, Tensor};
-use cublame_core::{Certainty, Place, Verdict};
+use cublame_core::{Place, Verdict};
 
 use super::tensors;
 use crate::session::Told;
@@ -15,7 +15,7 @@ use crate::session::Told;
 /// What an editor shows over the line of a verdict.
 pub fn hover(verdict: &Verdict, texts: &Texts) -> String {
     let mut page = String::new();
-    section(&mut page, verdict);
+    section(&mut page, verdict, texts);
     // The meaning of a kind is that of a kernel that failed.
     if !verdict.is_of_guard() {
         let _ = writeln!(page, "{}", describe(&verdict.kind, texts).meaning);
@@ -24,20 +24,21 @@ pub fn hover(verdict: &Verdict, texts: &Texts) -> String {
 }
 
 /// The report of a run, to be handed on: [`scrub`](cublame_core::scrub::scrub) it first.
-pub fn report(told: &Told) -> String {
+pub fn report(told: &Told, texts: &Texts) -> String {
     let mut page = String::from("# cublame: ");
-    let summary = told.verdicts.first().map_or("no failure was found", |verdict| &verdict.summary);
-    let _ = writeln!(page, "{}\n", escaped(summary));
+    let say = |key: &str| texts.line(&format!("report.{key}"), &[]);
+    let summary = told.verdicts.first().map_or_else(|| say("no-failure"), |verdict| verdict.summary.clone());
+    let _ = writeln!(page, "{}\n", escaped(&summary));
     if let Some(run) = &told.run {
-        let _ = writeln!(page, "- Command: {}", code(&run.argv.join(" ")));
-        let _ = writeln!(page, "- Folder: {}", code(&run.cwd));
-        let _ = writeln!(page, "- Mode: {}", run.mode);
-        let _ = writeln!(page, "- Machine: {}", code(&run.host));
-        let _ = writeln!(page, "- Run: {}\n", code(&run.id));
+        let _ = writeln!(page, "- {}: {}", say("command"), code(&run.argv.join(" ")));
+        let _ = writeln!(page, "- {}: {}", say("folder"), code(&run.cwd));
+        let _ = writeln!(page, "- {}: {}", say("mode"), run.mode);
+        let _ = writeln!(page, "- {}: {}", say("machine"), code(&run.host));
+        let _ = writeln!(page, "- {}: {}\n", say("run"), code(&run.id));
     }
     for (number, verdict) in told.verdicts.iter().enumerate() {
-        let _ = writeln!(page, "## {}\n", if number == 0 { "The failure" } else { "Also" });
-        section(&mut page, verdict);
+        let _ = writeln!(page, "## {}\n", say(if number == 0 { "the-failure" } else { "also-heading" }));
+        section(&mut page, verdict, texts);
         page.push_str(&excerpt(verdict, told));
     }
     page
@@ -61,16 +62,6 @@ fn excerpt(verdict: &Verdict, told: &Told) -> String {
     let longest = lines.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}text\n{lines}{fence}\n\n")
-}
-
-/// What a certainty means for the line that it is about.
-pub fn certainty(certainty: Certainty) -> &'static str {
-    match certainty {
-        Certainty::Exact => "exact: this is the line that failed",
-        Certainty::Likely => "likely: everything points to this line, but it is not proved",
-        Certainty::Suspect => "suspect: the error surfaced here, its cause may be earlier",
-        Certainty::Unknown => "unknown: nothing tells which line it was",
-    }
 }
 
 /// Text of unknown origin as plain words: what Markdown or HTML would take for its own is escaped, line ends are spaces.
@@ -109,42 +100,45 @@ pub fn code(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("{fence}{space}{text}{space}{fence}") }
 }
 
-fn section(page: &mut String, verdict: &Verdict) {
+fn section(page: &mut String, verdict: &Verdict, texts: &Texts) {
+    let say = |key: &str, values: &[(&str, &str)]| texts.line(&format!("report.hover.{key}"), values);
     let _ = writeln!(page, "**{}**\n", escaped(&verdict.summary));
     if let Some(place) = &verdict.place {
-        let _ = writeln!(page, "{}: {}\n", place_words(place), certainty(verdict.certainty));
+        let certainty = texts.line(&format!("report.hover.{}", verdict.certainty.name()), &[]);
+        let _ = writeln!(page, "{}: {certainty}\n", place_words(place, texts));
     }
     if let Some(error) = &verdict.error {
         let number = error.code.map(|code| format!(" ({code})")).unwrap_or_default();
         let _ = writeln!(page, "{}{number}: {}\n", code(&error.name), escaped(&error.text));
     }
-    list(page, "Why", verdict.because.iter().map(|reason| prose(reason)));
-    list(page, "Not seen", verdict.missing.iter().map(|missing| prose(missing)));
+    list(page, &say("why", &[]), verdict.because.iter().map(|reason| prose(reason)));
+    list(page, &say("missing", &[]), verdict.missing.iter().map(|missing| prose(missing)));
     if let Some(reported) = verdict.reported.as_ref().filter(|reported| Some(*reported) != verdict.place.as_ref()) {
-        let trusted = if verdict.trace_trusted { "" } else { "; that line alone proves nothing" };
-        let _ = writeln!(page, "The error surfaced at {}{trusted}.\n", place_words(reported));
+        let key = if verdict.trace_trusted { "surfaced" } else { "surfaced-only" };
+        let _ = writeln!(page, "{}\n", say(key, &[("place", &place_words(reported, texts))]));
     }
-    list(page, "Other lines it could be", verdict.candidates.iter().map(place_words));
-    page.push_str(&holders(verdict));
+    list(page, &say("candidates", &[]), verdict.candidates.iter().map(|place| place_words(place, texts)));
+    page.push_str(&holders(verdict, texts));
     for frame in (0..verdict.frames.len()).rev() {
-        page.push_str(&locals(verdict, frame));
+        page.push_str(&locals(verdict, frame, texts));
     }
     list(
         page,
-        "Assertions",
+        &say("assertions", &[]),
         verdict.asserts.iter().map(|it| {
             let place = code(&format!("{}:{}", it.file, it.line));
-            format!("{} at {place}, {} times", code(&it.condition), it.count)
+            let (condition, count) = (code(&it.condition), it.count.to_string());
+            say("assertion", &[("condition", &condition), ("place", &place), ("count", &count)])
         }),
     );
     list(
         page,
-        "What to do",
+        &say("advice", &[]),
         verdict.advice.iter().map(|advice| format!("**{}**: {}", prose(&advice.title), prose(&advice.detail))),
     );
     list(
         page,
-        "Failures that followed",
+        &say("followed", &[]),
         verdict.collateral.iter().map(|it| {
             let rank = it.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
             format!("{rank}{}", escaped(&it.summary))
@@ -153,13 +147,14 @@ fn section(page: &mut String, verdict: &Verdict) {
 }
 
 /// The lines that hold the memory, as a table; empty where they were not recorded.
-fn holders(verdict: &Verdict) -> String {
+fn holders(verdict: &Verdict, texts: &Texts) -> String {
     let Some(memory) = verdict.memory.as_ref().filter(|memory| !memory.sites.is_empty()) else { return String::new() };
     let mut page =
         "What held the memory when it ran out:\n\n| bytes | blocks | allocated at |\n| ---: | ---: | --- |\n"
             .to_owned();
     for site in &memory.sites {
-        let _ = writeln!(page, "| {} | {} | {} |", size(site.bytes), site.blocks, cell(&place_words(&site.place)));
+        let _ =
+            writeln!(page, "| {} | {} | {} |", size(site.bytes), site.blocks, cell(&place_words(&site.place, texts)));
     }
     if let Some(elsewhere) = memory.elsewhere.filter(|bytes| *bytes > 0) {
         let _ =
@@ -169,16 +164,21 @@ fn holders(verdict: &Verdict) -> String {
 }
 
 /// What one frame held when the error surfaced, as a table; empty where nothing is known of it.
-pub fn locals(verdict: &Verdict, frame: usize) -> String {
+pub fn locals(verdict: &Verdict, frame: usize, texts: &Texts) -> String {
+    let say = |key: &str, values: &[(&str, &str)]| texts.line(&format!("report.hover.{key}"), values);
     let tensors: Vec<&Tensor> = verdict.tensors.iter().filter(|tensor| tensor.frame == frame).collect();
     let objects: Vec<&Object> = verdict.objects.iter().filter(|object| object.frame == frame).collect();
     let Some(place) = verdict.frames.get(frame).filter(|_| !(tensors.is_empty() && objects.is_empty())) else {
         return String::new();
     };
-    let function = place.function.as_deref().map(|function| format!(" of {}", code(function))).unwrap_or_default();
-    let mut page = format!("Tensors{function}, when the error surfaced at line {}:\n\n", place.line);
+    let line = place.line.to_string();
+    let heading = match place.function.as_deref().map(code) {
+        Some(function) => say("tensors-of", &[("function", &*function), ("line", &*line)]),
+        None => say("tensors", &[("line", &*line)]),
+    };
+    let mut page = format!("{heading}\n\n");
     if !tensors.is_empty() {
-        page.push_str("| name | dtype and shape | device | bytes | |\n| --- | --- | --- | ---: | --- |\n");
+        let _ = writeln!(page, "{}\n| --- | --- | --- | ---: | --- |", say("tensor-columns", &[]));
     }
     for tensor in tensors {
         let bytes = tensor.bytes.map(size).unwrap_or_default();
@@ -189,8 +189,8 @@ pub fn locals(verdict: &Verdict, frame: usize) -> String {
             writeln!(page, "| {} | {} |", cells.map(|it| cell(&it)).join(" | "), cell(&escaped(&remarks.join(", "))));
     }
     let objects = objects.iter().map(|object| match object.length {
-        Some(length) => format!("{} has {length} items", code(&object.name)),
-        None => format!("{} is {}", code(&object.name), code(&object.class)),
+        Some(length) => say("has-items", &[("name", &code(&object.name)), ("count", &*length.to_string())]),
+        None => say("is-class", &[("name", &code(&object.name)), ("class", &code(&object.class))]),
     });
     let objects: Vec<String> = objects.collect();
     let _ = writeln!(page, "{}{}", if objects.is_empty() { "" } else { "\n" }, objects.join(", "));
@@ -216,9 +216,12 @@ fn list(page: &mut String, title: &str, items: impl Iterator<Item = String>) {
     }
 }
 
-fn place_words(place: &Place) -> String {
-    let function = place.function.as_deref().map(|function| format!(" in {}", code(function))).unwrap_or_default();
-    format!("{}{function}", code(&format!("{}:{}", place.file, place.line)))
+fn place_words(place: &Place, texts: &Texts) -> String {
+    let line = code(&format!("{}:{}", place.file, place.line));
+    match place.function.as_deref().map(code) {
+        Some(function) => texts.line("report.hover.place-in", &[("line", &line), ("function", &function)]),
+        None => line,
+    }
 }
 
 #[cfg(test)]

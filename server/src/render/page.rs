@@ -8,8 +8,8 @@ mod html;
 mod parts;
 mod plot;
 
+use cublame_core::Verdict;
 use cublame_core::catalog::{Language, Texts};
-use cublame_core::{Certainty, Verdict};
 use sha2::{Digest, Sha256};
 
 use crate::session::Told;
@@ -91,15 +91,6 @@ impl Page<'_> {
             html.append(body).markup("</section>");
         }
         html
-    }
-}
-
-fn class_of(certainty: Certainty) -> &'static str {
-    match certainty {
-        Certainty::Exact => "exact",
-        Certainty::Likely => "likely",
-        Certainty::Suspect => "suspect",
-        Certainty::Unknown => "unknown",
     }
 }
 

@@ -43,7 +43,7 @@ impl<E: Editor> World<E> {
         let open = self.open.iter().map(|(path, (_, text))| (path.clone(), text.clone()));
         let texts = Texts { open: open.collect() };
         let Some(place) = wanted.place.clone().or_else(|| self.place_of(&wanted)) else {
-            answer.send(Err(Refusal("no folder is open to write the configurations in".to_owned()))).ok();
+            answer.send(Err(self.refused("no-folder-for-configurations", &[]))).ok();
             return;
         };
         let events = self.events.clone();
@@ -80,9 +80,9 @@ impl<E: Editor> World<E> {
         answer.send(Ok(json!({ "changed": written, "inEditor": in_editor }))).ok();
         if done.in_editor.is_empty() {
             let said = if written.is_empty() {
-                "The run configurations are as they should be: nothing was changed.".to_owned()
+                self.say("nothing-changed", &[])
             } else {
-                format!("Changed: {}", written.join(", "))
+                self.say("changed", &[("files", &*written.join(", "))])
             };
             self.editor.tell(Level::Info, said);
             return;
@@ -100,10 +100,11 @@ impl<E: Editor> World<E> {
         let Some(failure) = failure else {
             let new = in_editor.iter().filter(|change| change.before.is_none());
             self.edits.created.extend(new.map(|change| change.path.clone()));
-            let said = format!("Changed in the editor, and not saved yet: {}", names(&in_editor).join(", "));
+            let said = self.say("changed-in-editor", &[("files", &*names(&in_editor).join(", "))]);
             return self.editor.tell(Level::Info, said);
         };
-        self.editor.tell(Level::Warning, format!("The editor did not take the change: {failure}"));
+        let said = self.say("not-taken", &[("failure", &failure)]);
+        self.editor.tell(Level::Warning, said);
         // The record of a switch that did not happen.
         let records: Vec<Change> =
             written.into_iter().filter(|change| is_ours(&change.path)).map(Change::undone).collect();

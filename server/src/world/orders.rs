@@ -126,15 +126,16 @@ pub enum Then {
     Tell(String),
 }
 
-const CHOICES: [&str; 3] = ["Run", "Always in this workspace", "Cancel"];
-const ONCE: [&str; 2] = ["Run", "Cancel"];
+/// Keys of the catalogue.
+const CHOICES: [&str; 3] = ["run", "always", "cancel"];
+const ONCE: [&str; 2] = ["run", "cancel"];
 
 impl<E: Editor> World<E> {
     /// Carries an order out and answers it. Who asked may have given up waiting.
     pub(super) fn order(&mut self, order: Order, answer: Answer) {
         let outcome = match order {
             Order::Run { program, arguments, mode, debug } => self.run_program(&program, arguments, mode, debug),
-            Order::Stop { run } => self.stop_run(run.as_deref()).map(|id| json!({ "run": id })).map_err(Refusal),
+            Order::Stop { run } => self.stop_run(run.as_deref()).map(|id| json!({ "run": id })),
             Order::Rerun { run, mode } => self.rerun(&run, mode),
             Order::SetMode { mode, folder, quiet } => self.set_mode(mode, folder, quiet),
             // It is answered once the files are read.
@@ -143,7 +144,7 @@ impl<E: Editor> World<E> {
             Order::Clear => Ok(self.clear()),
             Order::Dismiss { run } => self.dismiss(&run),
             Order::Delete { run } => self.delete(&run),
-            Order::CopyReport { run } => self.reported(run.as_deref()).map(|run| handed_on(&run).into()),
+            Order::CopyReport { run } => self.reported(run.as_deref()).map(|run| handed_on(&run, self.texts()).into()),
             Order::OpenReport { run } => self.open_report(run.as_deref()),
             Order::FollowAdvice { run, index, advice } => self.follow_advice(&run, index, &advice),
             Order::Repro { run } => self.reproduce(run.as_deref()),
@@ -210,7 +211,7 @@ impl<E: Editor> World<E> {
     fn open_report(&self, run: Option<&str>) -> Result<Value, Refusal> {
         let run = self.reported(run)?;
         let path = self.page_of(&run)?;
-        let texts = Texts::get(self.settings.language);
+        let texts = self.texts();
         self.write(Then::Open(path.clone()), move || {
             let folder = Some(&run.folder).filter(|folder| folder.is_absolute());
             // The folder has more to tell than the server keeps. A pasted log has none.
@@ -225,7 +226,7 @@ impl<E: Editor> World<E> {
         let path = self.state_file("doctor.md")?;
         let root = self.roots.first().cloned().unwrap_or_default();
         let whom = if trusted { Whom::Chosen(self.interpreter(&root)) } else { Whom::Nobody };
-        let texts = Texts::get(self.settings.language);
+        let texts = self.texts();
         let cublame = self.cublame.clone();
         self.write(Then::Open(path.clone()), move || {
             write_aside(&path, &render::doctor::page(&doctor::examine(&whom, &cublame, texts)))
@@ -236,24 +237,26 @@ impl<E: Editor> World<E> {
     fn rerun(&mut self, id: &str, mode: Option<Mode>) -> Result<Value, Refusal> {
         let run = self.run(id)?;
         let mode = mode.or(Some(run.run.mode));
-        let how = mode.map(|mode| format!("Run this again in mode {mode}")).unwrap_or_default();
-        self.run_again(&run, how, mode, None)
+        let mode_word = mode.map(Mode::name).unwrap_or_default();
+        let question = self.say("rerun-in-mode", &[("mode", mode_word), ("folder", &run.run.cwd)]);
+        self.run_again(&run, question, mode, None)
     }
 
     fn reproduce(&mut self, id: Option<&str>) -> Result<Value, Refusal> {
         let run = self.reported(id)?;
         if !run.folder.is_absolute() {
-            return Err(Refusal("a pasted log does not say how to run its program again".to_owned()));
+            return Err(self.refused("pasted", &[]));
         }
         let folder = run.folder.clone();
-        self.run_again(&run, "Run this again and take the failing call out of it".to_owned(), None, Some(folder))
+        let question = self.say("reproduce", &[("folder", &run.run.cwd)]);
+        self.run_again(&run, question, None, Some(folder))
     }
 
     /// The command comes from a file that anybody may have written, so it is shown before it is run.
     fn run_again(
         &mut self,
         run: &KnownRun,
-        how: String,
+        question: String,
         mode: Option<Mode>,
         reproduces: Option<PathBuf>,
     ) -> Result<Value, Refusal> {
@@ -266,13 +269,13 @@ impl<E: Editor> World<E> {
             debug: false,
         };
         if start.argv.is_empty() {
-            return Err(Refusal(format!("the run {} does not say what its command was", run.run.id)));
+            return Err(self.refused("no-command", &[("run", &run.run.id)]));
         }
         let root = self.root_of(&start.cwd).unwrap_or(&start.cwd).to_owned();
         if self.consents.contains(&root) {
             return Ok(started(self.start(&start).map_err(Refusal)?));
         }
-        let text = format!("{how}, in {}?\n{}", start.cwd.display(), quoted(&start.argv));
+        let text = format!("{question}\n{}", quoted(&start.argv));
         self.ask(Asked::Rerun(start, root), text, &CHOICES);
         Ok(json!({ "asked": true }))
     }
@@ -282,9 +285,9 @@ impl<E: Editor> World<E> {
         let run = self.run(id)?;
         let advised = run.verdicts.get(index).and_then(|verdict| verdict.advice.iter().find(|it| it.id == advice));
         let command = advised.filter(|it| is_for_terminal(&it.id)).and_then(|it| it.command.clone());
-        let command = command.ok_or_else(|| Refusal(format!("the run {id} has no command for the advice {advice}")))?;
+        let command = command.ok_or_else(|| self.refused("no-advice", &[("run", id), ("advice", advice)]))?;
         let folder = PathBuf::from(&run.run.cwd);
-        let text = format!("Run this in a terminal?\n{command}");
+        let text = format!("{}\n{command}", self.say("in-terminal", &[]));
         self.ask(Asked::Terminal(command, folder), text, &ONCE);
         Ok(json!({ "asked": true }))
     }
@@ -293,14 +296,18 @@ impl<E: Editor> World<E> {
     fn type_in(&mut self, command: &str, folder: &Path) {
         let argv = ["sh", "-c", command].map(str::to_owned);
         if !self.editor.run_in_terminal(&argv, folder) {
-            self.editor.tell(Level::Info, format!("Type this into a terminal:\n{command}"));
+            let said = format!("{}\n{command}", self.say("type-it", &[]));
+            self.editor.tell(Level::Info, said);
         }
     }
 
     fn ask(&mut self, asked: Asked, text: String, choices: &[&str]) {
         self.questions.last += 1;
         self.questions.open.insert(self.questions.last, asked);
-        self.editor.ask(self.questions.last, text, choices);
+        let choices: Vec<String> =
+            choices.iter().map(|choice| self.texts().line(&format!("editor.choice.{choice}"), &[])).collect();
+        let words: Vec<&str> = choices.iter().map(String::as_str).collect();
+        self.editor.ask(self.questions.last, text, &words);
     }
 
     /// The workspace's own word: it is for every front end, so it takes the place of this editor's setting.
@@ -309,13 +316,13 @@ impl<E: Editor> World<E> {
         let chosen: Vec<&PathBuf> =
             self.roots.iter().filter(|&root| wanted.as_ref().is_none_or(|folder| root == folder)).collect();
         if chosen.is_empty() {
-            return Err(Refusal("no such folder is open".to_owned()));
+            return Err(self.refused("no-folder", &[]));
         }
         self.settings.mode = None;
         let around = |root: &PathBuf| Surroundings { cwd: root.clone(), ..self.surroundings.clone() };
         let folders: BTreeSet<PathBuf> =
             chosen.into_iter().map(|root| around(root).project_folder(|path| path.exists())).collect();
-        let said = format!("Runs of this workspace are in mode {mode} from now on.");
+        let said = self.say("mode-set", &[("mode", mode.name())]);
         self.write(if quiet { Then::Look } else { Then::Tell(said) }, move || {
             folders.iter().try_for_each(|folder| {
                 folder::prepare(folder)?;
@@ -351,14 +358,12 @@ impl<E: Editor> World<E> {
         if live {
             return;
         }
-        self.editor.tell(
-            Level::Info,
-            match said {
-                Some(summary) if shown > 0 => format!("The log says: {summary}. It is shown at its line."),
-                Some(summary) => format!("The log says: {summary}. None of its files is in this workspace."),
-                None => "Nothing in the log looks like a failure.".to_owned(),
-            },
-        );
+        let said = match said {
+            Some(summary) if shown > 0 => self.say("log-says-here", &[("summary", &summary)]),
+            Some(summary) => self.say("log-says-elsewhere", &[("summary", &summary)]),
+            None => self.say("log-says-nothing", &[]),
+        };
+        self.editor.tell(Level::Info, said);
     }
 
     fn dismiss(&mut self, id: &str) -> Result<Value, Refusal> {
@@ -389,7 +394,7 @@ impl<E: Editor> World<E> {
     fn delete(&mut self, id: &str) -> Result<Value, Refusal> {
         let run = self.run(id)?;
         if run.outcome.is_running() {
-            return Err(Refusal(format!("the run {id} is running: stop it first")));
+            return Err(self.refused("still-running", &[("run", id)]));
         }
         let folder = run.folder.clone();
         self.explained.retain(|explained| explained.run.folder != folder);
@@ -403,7 +408,7 @@ impl<E: Editor> World<E> {
 
     fn run(&self, id: &str) -> Result<Arc<KnownRun>, Refusal> {
         let run = self.known_runs().find(|run| run.run.id == id).cloned();
-        run.map(Arc::new).ok_or_else(|| Refusal(format!("no run of this workspace is called {id}")))
+        run.map(Arc::new).ok_or_else(|| self.refused("no-such-run", &[("run", id)]))
     }
 
     /// The run that was named, or the newest that has something to say.
@@ -413,7 +418,7 @@ impl<E: Editor> World<E> {
             None => {
                 let failed = self.known_runs().filter(|run| !run.verdicts.is_empty());
                 let newest = failed.max_by_key(|run| run.generation()).cloned();
-                newest.map(Arc::new).ok_or_else(|| Refusal("no run of this workspace has failed".to_owned()))
+                newest.map(Arc::new).ok_or_else(|| self.refused("none-failed", &[]))
             }
         }
     }
@@ -428,7 +433,7 @@ impl<E: Editor> World<E> {
 
     fn state_file(&self, name: &str) -> Result<PathBuf, Refusal> {
         let state = self.surroundings.state_folder();
-        let state = state.ok_or_else(|| Refusal("there is no folder to write the report in: set HOME".to_owned()))?;
+        let state = state.ok_or_else(|| self.refused("no-home", &[]))?;
         Ok(state.join(name))
     }
 
@@ -446,9 +451,11 @@ impl<E: Editor> World<E> {
 
     /// Writes on a thread that may block, and comes back with [`Event::Written`].
     fn write(&self, then: Then, write: impl FnOnce() -> std::io::Result<()> + Send + 'static) {
-        let events = self.events.clone();
+        let (events, texts) = (self.events.clone(), self.texts());
         tokio::task::spawn_blocking(move || {
-            let outcome = write().map_err(|error| format!("a file could not be written: {error}"));
+            let failed =
+                |error: std::io::Error| texts.line("editor.say.not-written", &[("failure", &*error.to_string())]);
+            let outcome = write().map_err(failed);
             events.post(Event::Written { outcome, then });
         });
     }
@@ -471,8 +478,8 @@ fn known(run: &KnownRun) -> Told {
 }
 
 /// The report as Markdown for an issue tracker, without what is nobody's business there.
-fn handed_on(run: &KnownRun) -> String {
-    scrub(&markdown::report(&known(run)), &processes::identity(&run.run.host))
+fn handed_on(run: &KnownRun, texts: &Texts) -> String {
+    scrub(&markdown::report(&known(run), texts), &processes::identity(&run.run.host))
 }
 
 fn started(child: Option<u64>) -> Value {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use cublame_core::advice::advise;
 use cublame_core::catalog::Texts;
 use cublame_core::config::notebook;
 use cublame_core::event::{Cell, Exception, What};
@@ -25,7 +24,7 @@ use super::paths::Paths;
 use super::standing::{KnownRun, Outcome, outcome};
 use super::survey::{Plan, Stamp};
 use crate::session::folder::{RunFolder, State};
-use crate::sources::judge;
+use crate::sources::{judge, retold};
 
 /// A run, and the findings that it would be shown with.
 #[derive(Debug)]
@@ -76,8 +75,8 @@ pub fn read(
     let texts = Texts::get(plan.language);
     let (outcome, verdicts) = match (report, run.watch, stamp.state) {
         (Some(report), _, _) => {
-            let verdicts: Vec<Arc<Verdict>> =
-                report.verdicts.into_iter().map(|verdict| Arc::new(advised(verdict, &evidence, texts))).collect();
+            let verdicts = retold(report.verdicts, &evidence, Path::new(&run.cwd), texts);
+            let verdicts: Vec<Arc<Verdict>> = verdicts.into_iter().map(Arc::new).collect();
             (outcome(report.exit, &verdicts), verdicts)
         }
         // A kernel lives on after a cell has failed.
@@ -143,12 +142,6 @@ pub fn explained(text: &str, blocking: bool, number: u64, plan: &Plan, now: f64)
     let (folder, outcome) = (PathBuf::from(id), Outcome::Failed);
     let run = KnownRun { run, folder, outcome, verdicts, dismissed: false, stale: false };
     with_findings(run, &[], now, &mut Paths::new(&plan.roots, &plan.mappings))
-}
-
-/// A report on disk may place a line, and nothing more: what to do is worked out anew from the catalogue.
-fn advised(mut verdict: Verdict, evidence: &Evidence, texts: &Texts) -> Verdict {
-    verdict.advice = advise(&verdict, evidence, texts);
-    verdict
 }
 
 /// A run that a debugger holds at an exception.

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use cublame_core::mode::Mode;
 use cublame_core::run::{ProcessId, Run, Watch};
 
-use super::orders::Then;
+use super::orders::{Refusal, Then};
 use super::standing::KnownRun;
 use super::{Editor, Event, Level, Progress, World};
 use crate::error::Error;
@@ -150,20 +150,20 @@ impl<E: Editor> World<E> {
     }
 
     /// Stops a run by its id, whoever started it; without an id the newest that runs.
-    pub(super) fn stop_run(&mut self, id: Option<&str>) -> Result<String, String> {
+    pub(super) fn stop_run(&mut self, id: Option<&str>) -> Result<String, Refusal> {
         let running = |run: &&KnownRun| run.outcome.is_running() && id.is_none_or(|id| run.run.id == id);
         let newest = self.known_runs().filter(running).max_by_key(|run| run.generation());
         let Some(run) = newest.map(|run| run.run.clone()) else {
             return Err(match id {
-                Some(id) => format!("the run {id} is not running"),
-                None => "no run of this workspace is running".to_owned(),
+                Some(id) => self.refused("not-running", &[("run", id)]),
+                None => self.refused("none-running", &[]),
             });
         };
         if run.host != processes::host_name() {
-            return Err(format!("the run {} is on the machine {}: stop it there", run.id, run.host));
+            return Err(self.refused("elsewhere", &[("run", &run.id), ("host", &run.host)]));
         }
-        let Some(process) = watcher(&run) else { return Err(format!("the run {} does not say who it is", run.id)) };
-        stop(process).map(|()| run.id)
+        let Some(process) = watcher(&run) else { return Err(self.refused("no-watcher", &[("run", &run.id)])) };
+        stop(process).map(|()| run.id).map_err(Refusal)
     }
 }
 

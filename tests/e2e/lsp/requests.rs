@@ -1,9 +1,12 @@
 //! Hover, code actions and code lenses, for clients of every kind, and what the server says of itself.
 
+use std::path::Path;
+
 use cublame_core::text::Encoding;
 use cublame_tests::client::{able, uri};
 use cublame_tests::{Project, TestServer};
 use serde_json::{Value, json};
+use tower_lsp::ls_types::notification::DidChangeConfiguration;
 use tower_lsp::ls_types::request::{CodeLensRequest, WorkspaceConfiguration};
 use tower_lsp::ls_types::{HoverContents, MarkupKind, Position};
 
@@ -131,6 +134,47 @@ fn lenses_run_the_program_and_tell_its_last_verdict() {
             (1, "index out of range in an embedding lookup (exact, mode off)", "cublame.openReport"),
         ]
     );
+}
+
+/// Whatever an editor shows of a failure is in the client's language, and in that of the setting once it is set.
+#[test]
+fn an_editor_reads_its_own_language() {
+    let project = project();
+    let train = project.path("train.py");
+    let mut initialize = able(&project);
+    initialize["locale"] = json!("zh-cn");
+    let mut server = TestServer::start(&project, initialize);
+    server.open(&train, 1, TRAIN);
+    project.ran(&project.failure("train.py"));
+    let diagnostics = server.diagnostics(&train);
+    let hover = server.hover(&train, Position::new(1, 6));
+    let hover = server.answer(hover).expect("an answer");
+    let params = serde_json::from_value(json!({ "textDocument": { "uri": uri(&train) } })).expect("parameters");
+    let lenses = server.request::<CodeLensRequest>(params).expect("an answer");
+    let actions = server.code_actions(&train, &diagnostics);
+    let shown = [json!(diagnostics), json!(hover), json!(lenses), json!(actions)];
+    let shown = shown.map(|shown| shown.to_string()).join("\n");
+    for text in english_texts() {
+        assert!(!shown.contains(&text), "`{text}` in {shown}");
+    }
+    for part in ["确定：这一行出了错", "怎么办", "用 cublame 运行", "打开报告"] {
+        assert!(shown.contains(part), "`{part}` is not in {shown}");
+    }
+    server.notify::<DidChangeConfiguration>(
+        serde_json::from_value(json!({ "settings": { "cublame": { "locale": "en" } } })).expect("parameters"),
+    );
+    let diagnostics = server.diagnostics(&train);
+    assert!(diagnostics[0].message.contains("Exact: this line failed"), "{diagnostics:?}");
+}
+
+/// The texts of the catalogue that an editor shows, as far as they stand as they are and are no single words.
+fn english_texts() -> Vec<String> {
+    let files = ["../server/core/src/catalog/editor.en.toml", "../server/core/src/catalog/report.en.toml"];
+    let files =
+        files.map(|file| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect("texts"));
+    let texts =
+        files.iter().flat_map(|file| file.lines()).filter_map(|line| line.split_once(" = \"")?.1.strip_suffix('"'));
+    texts.filter(|text| text.contains(' ') && !text.contains('{')).map(str::to_owned).collect()
 }
 
 #[test]

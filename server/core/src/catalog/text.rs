@@ -140,6 +140,7 @@ const ENGLISH: Files = &[
     ("notebook", include_str!("notebook.en.toml")),
     ("doctor", include_str!("doctor.en.toml")),
     ("report", include_str!("report.en.toml")),
+    ("editor", include_str!("editor.en.toml")),
 ];
 
 const CHINESE: Files = &[
@@ -151,6 +152,7 @@ const CHINESE: Files = &[
     ("notebook", include_str!("notebook.zh.toml")),
     ("doctor", include_str!("doctor.zh.toml")),
     ("report", include_str!("report.zh.toml")),
+    ("editor", include_str!("editor.zh.toml")),
 ];
 
 /// Fills the placeholders in one pass, so that a value with braces of its own stays as it is.

@@ -1,6 +1,7 @@
 //! `textDocument/codeAction`: what can be done about a diagnostic, from the diagnostic's own data, and about run
 //! configurations, from the document.
 
+use cublame_core::catalog::Texts;
 use cublame_core::mode::Mode;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,6 +21,7 @@ pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeA
         only.is_none_or(|kinds| kinds.iter().any(|outer| includes(outer, kind)))
     };
     let literals = backend.features().action_literals;
+    let texts = Texts::get(backend.world.snapshot().language);
     let mut actions = Vec::new();
     if wanted(&CodeActionKind::QUICKFIX) {
         let diagnosed = diagnosed(backend, params);
@@ -28,7 +30,7 @@ pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeA
         }
         for (diagnostic, data) in diagnosed {
             let fix = |command| action(command, CodeActionKind::QUICKFIX, diagnostic.as_ref(), literals);
-            actions.extend(commands(&data).into_iter().map(fix));
+            actions.extend(commands(&data, texts).into_iter().map(fix));
         }
     }
     // Edits need literals: a client of commands alone fixes by `cublame lint --fix`.
@@ -42,7 +44,7 @@ pub fn code_action(backend: &Backend, params: &CodeActionParams) -> Option<CodeA
     if wanted(&CodeActionKind::REFACTOR)
         && let Some(document) = backend.documents.get(&params.text_document.uri)
     {
-        let offers = run_configurations::offers(&document, params.range);
+        let offers = run_configurations::offers(&document, params.range, texts);
         actions.extend(offers.into_iter().map(|command| action(command, CodeActionKind::REFACTOR, None, literals)));
     }
     (!actions.is_empty()).then_some(actions)
@@ -77,9 +79,9 @@ fn shown_in_range(backend: &Backend, params: &CodeActionParams) -> Option<Vec<(O
     Some(here.map(|finding| (None, diagnostics::data(finding))).collect())
 }
 
-fn commands(data: &Data) -> Vec<LspCommand> {
+fn commands(data: &Data, texts: &Texts) -> Vec<LspCommand> {
     let command = |title: &str, command: Command, arguments: Value| LspCommand {
-        title: title.to_owned(),
+        title: texts.line(&format!("editor.action.{title}"), &[]),
         command: command.name().to_owned(),
         arguments: Some(vec![arguments]),
     };
@@ -88,17 +90,17 @@ fn commands(data: &Data) -> Vec<LspCommand> {
     let has_run = !data.run.starts_with("pasted log");
     let mut commands = Vec::new();
     if has_run && data.mode != Mode::Blocking.name() {
-        commands.push(command("Rerun with blocking launches", Command::Rerun, rerun(Mode::Blocking)));
+        commands.push(command("rerun-blocking", Command::Rerun, rerun(Mode::Blocking)));
     }
     if has_run && data.advice.iter().any(|advice| advice == "rerun-guard") {
-        commands.push(command("Rerun under the guard", Command::Rerun, rerun(Mode::Guard)));
+        commands.push(command("rerun-guard", Command::Rerun, rerun(Mode::Guard)));
     }
-    commands.push(command("Open the report", Command::OpenReport, run()));
+    commands.push(command("open-report", Command::OpenReport, run()));
     if has_run {
-        commands.push(command("Make a program of the failing call alone", Command::Repro, run()));
+        commands.push(command("reproduce", Command::Repro, run()));
     }
-    commands.push(command("Dismiss", Command::Dismiss, run()));
-    commands.push(command("Copy the report", Command::CopyReport, run()));
+    commands.push(command("dismiss", Command::Dismiss, run()));
+    commands.push(command("copy-report", Command::CopyReport, run()));
     commands
 }
 

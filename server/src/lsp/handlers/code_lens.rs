@@ -1,5 +1,6 @@
 //! `textDocument/codeLens`: "Run with cublame" at a script's main, and the last verdict at its line.
 
+use cublame_core::catalog::Texts;
 use cublame_core::text::LineIndex;
 use serde_json::json;
 use tower_lsp::ls_types::{CodeLens, CodeLensParams, Command as LspCommand, Position, Range};
@@ -13,18 +14,20 @@ pub fn code_lens(backend: &Backend, params: &CodeLensParams) -> Option<Vec<CodeL
     let path = document.path.as_ref()?;
     let snapshot = backend.world.snapshot();
     let findings = snapshot.findings.get(path).map_or(&[][..], |findings| findings);
-    let verdicts = findings.iter().map(|finding| verdict(finding, &document.text));
+    let texts = Texts::get(snapshot.language);
+    let verdicts = findings.iter().map(|finding| verdict(finding, &document.text, texts));
     let main = (document.language == "python").then(|| main_line(document.text.text())).flatten();
     let run = main.map(|line| {
         let arguments = json!({ "uri": document.uri });
-        lens(line, "Run with cublame".to_owned(), Command::Run, arguments)
+        lens(line, texts.line("editor.run-lens", &[]), Command::Run, arguments)
     });
     Some(run.into_iter().chain(verdicts).collect())
 }
 
-fn verdict(finding: &Finding, text: &LineIndex) -> CodeLens {
-    let certainty = format!("{:?}", finding.verdict.certainty).to_lowercase();
-    let title = format!("{} ({certainty}, mode {})", finding.verdict.summary, finding.mode);
+fn verdict(finding: &Finding, text: &LineIndex, texts: &Texts) -> CodeLens {
+    let certainty = texts.line(&format!("report.certainty.{}", finding.verdict.certainty.name()), &[]);
+    let values = [("summary", &*finding.verdict.summary), ("certainty", &*certainty), ("mode", finding.mode.name())];
+    let title = texts.line("editor.verdict-lens", &values);
     lens(finding.whereabouts(text).line - 1, title, Command::OpenReport, json!({ "run": finding.run }))
 }
 

@@ -23,17 +23,17 @@ pub fn hover(backend: &Backend, params: &HoverParams) -> Option<Hover> {
         (whereabouts.line == at.position.line + 1).then_some((finding, whereabouts))
     });
     let here: Vec<_> = here.collect();
+    let texts = Texts::get(snapshot.language);
     let Some(&(first, whereabouts)) = here.first() else {
         let marks = snapshot.marks.get(path)?.iter();
-        return marks.rev().find_map(|mark| of_mark(mark, &document.text, at.position.line, &features));
+        return marks.rev().find_map(|mark| of_mark(mark, &document.text, at.position.line, &features, texts));
     };
     let verdicts = here.iter().map(|(finding, _)| &*finding.verdict);
-    let texts = Texts::get(snapshot.language);
     let contents = if features.hover_markdown {
         let value = verdicts.map(|verdict| markdown::hover(verdict, texts)).collect::<Vec<_>>().join("\n\n---\n\n");
         MarkupContent { kind: MarkupKind::Markdown, value }
     } else {
-        let value = verdicts.map(diagnostics::plain_hover).collect::<Vec<_>>().join("\n\n");
+        let value = verdicts.map(|verdict| diagnostics::plain_hover(verdict, texts)).collect::<Vec<_>>().join("\n\n");
         MarkupContent { kind: MarkupKind::PlainText, value }
     };
     let range = diagnostics::range(first, &document.text, whereabouts, features.encoding());
@@ -41,10 +41,10 @@ pub fn hover(backend: &Backend, params: &HoverParams) -> Option<Hover> {
 }
 
 /// The tensors of a call that led to the failure, over its line.
-fn of_mark(mark: &Mark, text: &LineIndex, line: u32, features: &Features) -> Option<Hover> {
+fn of_mark(mark: &Mark, text: &LineIndex, line: u32, features: &Features, texts: &Texts) -> Option<Hover> {
     mark.line_in(text).filter(|now| now - 1 == line)?;
     let Told::Frame(frame) = mark.told else { return None };
-    let markdown = markdown::locals(&mark.verdict, frame);
+    let markdown = markdown::locals(&mark.verdict, frame, texts);
     let contents = if features.hover_markdown {
         MarkupContent { kind: MarkupKind::Markdown, value: markdown }
     } else {

@@ -1,5 +1,6 @@
 //! `textDocument/inlayHint`: at the ends of the failing lines, the tensors that they name, as they stood at the failure.
 
+use cublame_core::catalog::Texts;
 use cublame_core::text::LineIndex;
 use tower_lsp::ls_types::{InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, Position};
 
@@ -11,12 +12,13 @@ pub fn inlay_hints(backend: &Backend, params: &InlayHintParams) -> Option<Vec<In
     let document = backend.documents.get(&params.text_document.uri)?;
     let snapshot = backend.world.snapshot();
     let marks = snapshot.marks.get(document.path.as_ref()?).filter(|_| !snapshot.no_inlay_hints)?;
+    let texts = Texts::get(snapshot.language);
     let encoding = backend.features().encoding();
     let lines = params.range.start.line..=params.range.end.line;
     let mut hints: Vec<InlayHint> = Vec::new();
     for mark in marks.iter() {
         let Some(line) = mark.line_in(&document.text).filter(|line| lines.contains(&(line - 1))) else { continue };
-        let Some((label, tooltip)) = words(mark, line, &document.text) else { continue };
+        let Some((label, tooltip)) = words(mark, line, &document.text, texts) else { continue };
         let end = document.text.line_range(line).start + document.text.line(line).trim_end().len();
         let end = document.text.position(end, encoding);
         let position = Position::new(end.line, end.character);
@@ -39,7 +41,7 @@ pub fn inlay_hints(backend: &Backend, params: &InlayHintParams) -> Option<Vec<In
 /// More than these are cut: an editor shows a hint on one line.
 const MOST_TENSORS: usize = 4;
 
-fn words(mark: &Mark, line: u32, text: &LineIndex) -> Option<(String, String)> {
+fn words(mark: &Mark, line: u32, text: &LineIndex, texts: &Texts) -> Option<(String, String)> {
     let Told::Frame(frame) = mark.told else { return None };
     let named = tensors::named_on(text.line(line), &mark.verdict, frame);
     let shown = named.iter().take(MOST_TENSORS).map(|tensor| format!("{}: {}", tensor.name, tensors::short(tensor)));
@@ -48,6 +50,7 @@ fn words(mark: &Mark, line: u32, text: &LineIndex) -> Option<(String, String)> {
         label.push('…');
     }
     let details = named.iter().map(|tensor| tensors::in_full(tensor));
-    let tooltip = format!("When the error surfaced:\n{}", details.collect::<Vec<_>>().join("\n"));
+    let when = texts.line("editor.hint", &[]);
+    let tooltip = format!("{when}\n{}", details.collect::<Vec<_>>().join("\n"));
     (!label.is_empty()).then_some((label, tooltip))
 }

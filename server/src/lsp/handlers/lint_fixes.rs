@@ -8,6 +8,7 @@ use tower_lsp::ls_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, Diagnostic, NumberOrString,
 };
 
+use cublame_core::catalog::Texts;
 use cublame_core::lint::{Finding, fix_all};
 
 use super::super::backend::Backend;
@@ -48,7 +49,7 @@ pub fn fixes(backend: &Backend, params: &CodeActionParams) -> Vec<CodeActionOrCo
 /// Asked for on saving too, so the text is read as it is now.
 pub fn all_fixes(backend: &Backend, params: &CodeActionParams) -> Option<CodeActionOrCommand> {
     let (document, now) = linted_now(backend, params)?;
-    let title = "Fix everything that cublame lint can fix".to_owned();
+    let title = Texts::get(backend.world.snapshot().language).line("editor.action.fix-all", &[]);
     together(backend, &document, &now.findings, title, FIX_ALL)
 }
 
@@ -63,10 +64,12 @@ pub fn fixes_of_rules(backend: &Backend, params: &CodeActionParams) -> Vec<CodeA
     let Some((document, now)) = (!asked.is_empty()).then(|| linted_now(backend, params)).flatten() else {
         return Vec::new();
     };
+    let texts = Texts::get(backend.world.snapshot().language);
     let all = asked.into_iter().filter_map(|rule| {
         let fixable = now.findings.iter().filter(|finding| finding.rule == rule && finding.fix.is_some());
         let of_rule: Vec<Finding> = fixable.cloned().collect();
-        let title = format!("Fix all {} of {rule} in this file", of_rule.len());
+        let values = [("count", &*of_rule.len().to_string()), ("rule", rule)];
+        let title = texts.line("editor.action.fix-rule", &values);
         (of_rule.len() > 1).then(|| together(backend, &document, &of_rule, title, CodeActionKind::QUICKFIX)).flatten()
     });
     all.collect()

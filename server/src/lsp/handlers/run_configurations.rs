@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use cublame_core::catalog::Texts;
 use cublame_core::config::launch_json::{self, Entry};
 use cublame_core::config::{Place, notebook, run_xml};
 use cublame_core::mode::Mode;
@@ -19,12 +20,12 @@ use crate::configure::USUAL_MODES;
 /// `lines` are those of the user's selection, from 0. The document is read as it is in the editor.
 ///
 /// A text that cannot be read has no offers; the command itself says where it is broken.
-pub fn offers(document: &Document, lines: lsp::Range) -> Vec<LspCommand> {
+pub fn offers(document: &Document, lines: lsp::Range, texts: &Texts) -> Vec<LspCommand> {
     let Some(path) = &document.path else { return Vec::new() };
     let text = document.text.text();
     let lines = lines.start.line..lines.end.line + 1;
     match Kind::of(path, &document.language) {
-        Some(Kind::Script) => of_script(document, &lines),
+        Some(Kind::Script) => of_script(document, &lines, texts),
         Some(Kind::Launches { place, workspace }) => {
             let entries = launch_json::list(text, place).unwrap_or_default();
             let touched = |entry: &&Entry| {
@@ -32,10 +33,10 @@ pub fn offers(document: &Document, lines: lsp::Range) -> Vec<LspCommand> {
                 (first - 1..last).any(|line| lines.contains(&line))
             };
             let wanted = entries.iter().filter(touched).filter(|entry| entry.is_python() && !entry.ours);
-            wanted.flat_map(|entry| of_launch(entry, &entries, text, &workspace)).collect()
+            wanted.flat_map(|entry| of_launch(entry, &entries, text, &workspace, texts)).collect()
         }
-        Some(Kind::RunXml { project }) => of_run_xml(text, &project),
-        Some(Kind::Notebook) => of_notebook(text, path),
+        Some(Kind::RunXml { project }) => of_run_xml(text, &project, texts),
+        Some(Kind::Notebook) => of_notebook(text, path, texts),
         None => Vec::new(),
     }
 }
@@ -79,33 +80,36 @@ impl Kind {
     }
 }
 
-fn of_script(document: &Document, lines: &Range<u32>) -> Vec<LspCommand> {
+fn of_script(document: &Document, lines: &Range<u32>, texts: &Texts) -> Vec<LspCommand> {
     let Some(main) = main_line(document.text.text()) else { return Vec::new() };
     if !lines.contains(&main) && !lines.contains(&0) {
         return Vec::new();
     }
-    let write = |title: &str, tool: &str| configure(title, json!({ "tool": tool, "program": document.uri }));
-    vec![write("Write VS Code run configurations", "vscode"), write("Write PyCharm run configurations", "pycharm")]
+    let write = |name: &str, tool: &str| {
+        let title = texts.line("editor.action.write-configurations", &[("name", name)]);
+        configure(title, json!({ "tool": tool, "program": document.uri }))
+    };
+    vec![write("VS Code", "vscode"), write("PyCharm", "pycharm")]
 }
 
 /// A configuration without a mode can get one, in place or as a copy; one that was switched can be switched back.
-fn of_launch(entry: &Entry, all: &[Entry], text: &str, workspace: &Path) -> Vec<LspCommand> {
+fn of_launch(entry: &Entry, all: &[Entry], text: &str, workspace: &Path, texts: &Texts) -> Vec<LspCommand> {
     let name = &entry.name;
     if entry.mode.is_some() {
         let switched = text[entry.start..entry.end].contains("\"CUBLAME_MODE\"");
-        return switched.then(|| back("vscode", name, workspace)).into_iter().flatten().collect();
+        return switched.then(|| back("vscode", name, workspace, texts)).into_iter().flatten().collect();
     }
     let has_twin = |mode: Mode| all.iter().any(|other| other.name == format!("{name} (cublame: {mode})"));
     USUAL_MODES
         .into_iter()
         .flat_map(|mode| {
-            let twin = (!has_twin(mode)).then(|| twin("vscode", name, mode, workspace)).flatten();
-            switch("vscode", name, mode, workspace).into_iter().chain(twin)
+            let twin = (!has_twin(mode)).then(|| twin("vscode", name, mode, workspace, texts)).flatten();
+            switch("vscode", name, mode, workspace, texts).into_iter().chain(twin)
         })
         .collect()
 }
 
-fn of_run_xml(text: &str, project: &Path) -> Vec<LspCommand> {
+fn of_run_xml(text: &str, project: &Path, texts: &Texts) -> Vec<LspCommand> {
     let Ok(configuration) = run_xml::read(text) else { return Vec::new() };
     if !configuration.is_python() || configuration.is_ours() {
         return Vec::new();
@@ -113,49 +117,53 @@ fn of_run_xml(text: &str, project: &Path) -> Vec<LspCommand> {
     let name = &configuration.name;
     if configuration.mode().is_some() {
         let switched = configuration.env("CUBLAME_MODE").is_some();
-        return switched.then(|| back("pycharm", name, project)).into_iter().flatten().collect();
+        return switched.then(|| back("pycharm", name, project, texts)).into_iter().flatten().collect();
     }
     USUAL_MODES
         .into_iter()
-        .flat_map(|mode| switch("pycharm", name, mode, project).into_iter().chain(twin("pycharm", name, mode, project)))
+        .flat_map(|mode| {
+            switch("pycharm", name, mode, project, texts).into_iter().chain(twin("pycharm", name, mode, project, texts))
+        })
         .collect()
 }
 
-fn of_notebook(text: &str, path: &Path) -> Vec<LspCommand> {
+fn of_notebook(text: &str, path: &Path, texts: &Texts) -> Vec<LspCommand> {
     let uri = Uri::from_file_path(path);
     if notebook::add(text, Mode::Blocking).is_ok_and(|edits| !edits.is_empty()) {
-        return vec![configure("Add the first-cell snippet of cublame", json!({ "tool": "notebook", "uri": uri }))];
+        return vec![configure(
+            texts.line("editor.action.add-snippet", &[]),
+            json!({ "tool": "notebook", "uri": uri }),
+        )];
     }
     if notebook::remove(text).is_ok_and(|edits| !edits.is_empty()) {
         let arguments = json!({ "tool": "notebook", "uri": uri, "action": "remove" });
-        return vec![configure("Remove the first-cell snippet of cublame", arguments)];
+        return vec![configure(texts.line("editor.action.remove-snippet", &[]), arguments)];
     }
     Vec::new()
 }
 
-fn switch(tool: &str, name: &str, mode: Mode, place: &Path) -> Option<LspCommand> {
-    theirs(format!("Make `{name}` run in mode {mode}"), tool, "switch", name, &[mode], place)
+fn switch(tool: &str, name: &str, mode: Mode, place: &Path, texts: &Texts) -> Option<LspCommand> {
+    let title = texts.line("editor.action.switch", &[("name", name), ("mode", mode.name())]);
+    theirs(title, tool, "switch", name, &[mode], place)
 }
 
-fn twin(tool: &str, name: &str, mode: Mode, place: &Path) -> Option<LspCommand> {
-    theirs(format!("Add a copy of `{name}` in mode {mode}"), tool, "twin", name, &[mode], place)
+fn twin(tool: &str, name: &str, mode: Mode, place: &Path, texts: &Texts) -> Option<LspCommand> {
+    let title = texts.line("editor.action.twin", &[("name", name), ("mode", mode.name())]);
+    theirs(title, tool, "twin", name, &[mode], place)
 }
 
-fn back(tool: &str, name: &str, place: &Path) -> Option<LspCommand> {
-    theirs(format!("Switch `{name}` back"), tool, "switchBack", name, &[], place)
+fn back(tool: &str, name: &str, place: &Path, texts: &Texts) -> Option<LspCommand> {
+    let title = texts.line("editor.action.switch-back", &[("name", name)]);
+    theirs(title, tool, "switchBack", name, &[], place)
 }
 
 fn theirs(title: String, tool: &str, action: &str, name: &str, modes: &[Mode], place: &Path) -> Option<LspCommand> {
     let uri = Uri::from_file_path(place)?;
     let modes: Vec<String> = modes.iter().map(Mode::to_string).collect();
     let arguments = json!({ "tool": tool, "uri": uri, "action": action, "name": name, "modes": modes });
-    Some(configure(&title, arguments))
+    Some(configure(title, arguments))
 }
 
-fn configure(title: &str, arguments: Value) -> LspCommand {
-    LspCommand {
-        title: title.to_owned(),
-        command: Command::Configure.name().to_owned(),
-        arguments: Some(vec![arguments]),
-    }
+fn configure(title: String, arguments: Value) -> LspCommand {
+    LspCommand { title, command: Command::Configure.name().to_owned(), arguments: Some(vec![arguments]) }
 }

@@ -27,6 +27,7 @@ pub fn of_verdicts(
     let Some(path) = document.path.as_ref() else { return Vec::new() };
     let snapshot = backend.world.snapshot();
     let Some(findings) = snapshot.findings.get(path) else { return Vec::new() };
+    let texts = Texts::get(snapshot.language);
     let shared = document.text.shared_text();
     let mut actions = Vec::new();
     for (diagnostic, data) in diagnosed {
@@ -37,26 +38,31 @@ pub fn of_verdicts(
         if !now.edited {
             let path = path.to_string_lossy();
             let failure = Failure { verdict: &finding.verdict, path: &path, text: &shared, line: now.line };
-            let found = fixes(&failure, Texts::get(snapshot.language));
+            let found = fixes(&failure, texts);
             actions.extend(found.into_iter().map(|fix| action(fix, diagnostic.clone(), &document, backend)));
         }
-        actions.extend(commands(finding, diagnostic.as_ref()));
+        actions.extend(commands(finding, diagnostic.as_ref(), texts));
     }
     actions
 }
 
 /// What is done outside of the source: a command for the terminal, a setting for the run configurations.
-fn commands(finding: &Finding, diagnostic: Option<&Diagnostic>) -> Vec<CodeActionOrCommand> {
+fn commands(finding: &Finding, diagnostic: Option<&Diagnostic>, texts: &Texts) -> Vec<CodeActionOrCommand> {
     let entry = finding.entry.as_deref().and_then(Uri::from_file_path);
     let mut found = Vec::new();
     for advice in &finding.verdict.advice {
         if is_for_terminal(&advice.id) && advice.command.is_some() {
             let arguments = json!({ "run": finding.run, "index": finding.index, "advice": advice.id });
-            found.push((format!("{} (in a terminal)", advice.title), Command::FollowAdvice, arguments));
+            found.push((
+                texts.line("editor.action.in-terminal", &[("title", &*advice.title)]),
+                Command::FollowAdvice,
+                arguments,
+            ));
         }
         if let (Some(Setting { variable, value }), Some(program)) = (Setting::of(advice), &entry) {
             for (tool, name) in [("vscode", "VS Code"), ("pycharm", "PyCharm")] {
-                let title = format!("Set {variable}={value} in the run configurations of {name}");
+                let values = [("variable", &*variable), ("value", &*value), ("name", name)];
+                let title = texts.line("editor.action.set-variable", &values);
                 let arguments = json!({ "tool": tool, "action": "set", "program": program,
                     "variable": variable, "value": value });
                 found.push((title, Command::Configure, arguments));

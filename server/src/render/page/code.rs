@@ -2,8 +2,8 @@
 
 use cublame_core::{Place, Verdict};
 
+use super::Page;
 use super::html::Html;
-use super::{Page, class_of};
 
 /// Lines shown around the culprit.
 const CONTEXT: u32 = 4;
@@ -45,7 +45,7 @@ impl Page<'_> {
             Some(reported) => (place.line.min(reported.line), place.line.max(reported.line)),
             None => (place.line, place.line),
         };
-        let note = self.say(&format!("here.{}", class_of(verdict.certainty)));
+        let note = self.say(&format!("here.{}", verdict.certainty.name()));
         let notes = [(place.line, note), (reported.map_or(0, |it| it.line), self.say("surfaced-here"))];
         html.append(self.rows(place, first.saturating_sub(CONTEXT).max(1), last.saturating_add(CONTEXT), &notes));
         html

@@ -8,9 +8,10 @@ use cublame_core::evidence::ProcessEvents;
 use cublame_core::verdict::{Frame, OtherProcess};
 use cublame_core::{Place, Verdict};
 
+use super::super::tensors;
+use super::Page;
 use super::html::Html;
 use super::plot::duration;
-use super::{Page, class_of};
 
 impl Page<'_> {
     pub(super) fn brand(&self) -> Html {
@@ -33,8 +34,8 @@ impl Page<'_> {
                     &root.kind,
                     "</span><span class=\"chip ",
                 );
-                html.markup(class_of(root.certainty)).markup("\">");
-                html.text(&self.say(&format!("certainty.{}", class_of(root.certainty)))).markup("</span>");
+                html.markup(root.certainty.name()).markup("\">");
+                html.text(&self.say(&format!("certainty.{}", root.certainty.name()))).markup("</span>");
                 if let Some(rank) = root.rank {
                     let rank = self.say_with("rank-chip", &[("rank", &rank.to_string())]);
                     html.inside("<span class=\"chip\">", &rank, "</span>");
@@ -46,7 +47,7 @@ impl Page<'_> {
                 if let Some(place) = &root.place {
                     html.markup("<p class=\"place\">").append(self.place(place)).markup("</p>");
                 }
-                html.inside("<p class=\"soft\">", &self.say(&format!("means.{}", class_of(root.certainty))), "</p>");
+                html.inside("<p class=\"soft\">", &self.say(&format!("means.{}", root.certainty.name())), "</p>");
                 if let Some(error) = &root.error {
                     let code = error.code.map(|code| format!(" ({code})")).unwrap_or_default();
                     html.markup("<p>")
@@ -233,20 +234,33 @@ impl Page<'_> {
     }
 
     fn tensors(&self, body: &mut Html, verdict: &Verdict, frame: usize) {
-        let mut tensors = verdict.tensors.iter().filter(|tensor| tensor.frame == frame).peekable();
-        if tensors.peek().is_none() {
-            return;
-        }
-        self.table(body, &["tensor", "shape", "dtype", "device"]);
-        for tensor in tensors {
-            let shape = tensor.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ");
-            body.markup("<tr><td>").code(&tensor.name).markup("</td>");
-            for cell in [&shape, &tensor.dtype, &tensor.device] {
-                body.inside("<td>", cell, "</td>");
+        let mut of_frame = verdict.tensors.iter().filter(|tensor| tensor.frame == frame).peekable();
+        if of_frame.peek().is_some() {
+            self.table(body, &["tensor", "shape", "dtype", "device", "#bytes", "remarks"]);
+            for tensor in of_frame {
+                let shape = tensor.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ");
+                body.markup("<tr><td>").code(&tensor.name).markup("</td>");
+                for cell in [&shape, &tensor.dtype, &tensor.device] {
+                    body.inside("<td>", cell, "</td>");
+                }
+                let bytes = tensor.bytes.map(size).unwrap_or_default();
+                body.inside("<td class=\"number\">", &bytes, "</td>");
+                body.inside("<td>", &tensors::remarks(tensor).join(", "), "</td></tr>");
             }
-            body.markup("</tr>");
+            body.markup("</table></div>");
         }
-        body.markup("</table></div>");
+        let mut objects = verdict.objects.iter().filter(|object| object.frame == frame).peekable();
+        if objects.peek().is_some() {
+            body.markup("<ul class=\"plain\">");
+            for object in objects {
+                body.markup("<li>").code(&object.name).markup(" ").text(&object.class);
+                if let Some(length) = object.length {
+                    body.text(&format!(" · {length}"));
+                }
+                body.markup("</li>");
+            }
+            body.markup("</ul>");
+        }
     }
 
     /// What each rank did, where there are several; the one that failed first is marked.
@@ -297,11 +311,8 @@ impl Page<'_> {
         let mut html = Html::default();
         for verdict in self.told.verdicts.iter().skip(1) {
             html.markup("<section><details class=\"more\"><summary>").text(&self.say("also")).markup(" ");
-            html.text(&verdict.summary)
-                .markup(" <span class=\"chip ")
-                .markup(class_of(verdict.certainty))
-                .markup("\">");
-            html.text(&self.say(&format!("certainty.{}", class_of(verdict.certainty)))).markup("</span></summary>");
+            html.text(&verdict.summary).markup(" <span class=\"chip ").markup(verdict.certainty.name()).markup("\">");
+            html.text(&self.say(&format!("certainty.{}", verdict.certainty.name()))).markup("</span></summary>");
             html.append(self.verdict(verdict)).markup("</details></section>");
         }
         html
