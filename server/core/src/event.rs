@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub const VERSION: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Event {
     pub v: u32,
     pub time: f64,
@@ -20,6 +21,7 @@ pub struct Event {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum What {
     Start(Start),
@@ -32,6 +34,7 @@ pub enum What {
 
 /// The hook was installed in a process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Start {
     pub ppid: u32,
     pub argv: Vec<String>,
@@ -60,6 +63,7 @@ pub struct Start {
 
 /// A cell of a notebook, as it was when it ran.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cell {
     /// The editor's name for it: the cell's id in the file, or the address of its document.
     #[serde(default)]
@@ -99,6 +103,7 @@ pub const DEBUGGER: &str = "debugger";
 
 /// An exception that nobody caught, or that a hook was told of.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Exception {
     /// `excepthook`, `threading`, `unraisable`, `atexit`, `pytest`, `multiprocessing`, `ipython`, or [`DEBUGGER`].
     pub hook: String,
@@ -132,6 +137,7 @@ impl Exception {
 
 /// The memory history of the framework, summed up by the line that allocated, before anything unwound.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeldMemory {
     pub device: u32,
     /// Bytes in live blocks.
@@ -146,6 +152,7 @@ pub struct HeldMemory {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeldSite {
     pub file: String,
     #[serde(default)]
@@ -158,6 +165,7 @@ pub struct HeldSite {
 
 /// One exception of a chain.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Link {
     /// `torch.AcceleratorError`; a builtin has no module.
     #[serde(rename = "type")]
@@ -179,6 +187,7 @@ pub struct Link {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EventFrame {
     /// `co_filename` as it is.
     pub file: String,
@@ -209,6 +218,7 @@ pub struct EventFrame {
 
 /// A local variable, an item of one, or an attribute of `self`: what it is, never what it holds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Local {
     /// `tok`, `batch['x']`, `xs[0]`, `self.weight`
     pub name: String,
@@ -219,6 +229,7 @@ pub struct Local {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LocalKind {
     Tensor(Described),
@@ -237,6 +248,7 @@ pub enum LocalKind {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Described {
     pub shape: Vec<u64>,
     /// `int64`
@@ -257,6 +269,7 @@ pub struct Described {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Exit {
     /// SHA-256 of each source file named in this process's events, hex, by absolute path.
     #[serde(default)]

@@ -41,6 +41,9 @@ pub mod fixes;
 pub mod config;
 pub mod mode;
 
+#[cfg(test)]
+mod schema;
+
 pub use evidence::Evidence;
 pub use source::Sources;
 pub use verdict::{Certainty, Place, Verdict};

@@ -12,6 +12,7 @@ pub use condenser::Condenser;
 
 /// The lines kept of one or several streams, in the order they came.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Log {
     pub lines: Vec<Line>,
     /// Lines read in all, kept or not.
@@ -20,6 +21,7 @@ pub struct Log {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
     pub stream: Stream,
     /// 1-based number within its stream. The pieces between carriage returns share the number of their line.
@@ -31,12 +33,22 @@ pub struct Line {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Stream {
     Stdout,
     Stderr,
     /// Both on one pipe or terminal, or a log of unknown origin.
     Mixed,
+}
+
+/// The first line of `log.jsonl`; each further line is a [`Line`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Head {
+    pub schema: u32,
+    pub total_lines: u64,
+    pub total_bytes: u64,
 }
 
 impl Log {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use env::{EnvBlock, Half, LeftOut, Machine, OUR_SHARED_VARIABLES, Os, Variable, env_block};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Nothing is added but the hook.

@@ -12,6 +12,7 @@ pub const SCHEMA: u32 = 1;
 
 /// `run.json`: written once, when the run is created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Run {
     pub schema: u32,
     pub id: String,
@@ -37,6 +38,7 @@ pub struct Run {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Watch {
     /// `cublame run` has its streams and its exit status, and writes `report.json`.
@@ -47,6 +49,7 @@ pub enum Watch {
 
 /// A process that cannot be confused with a later one of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProcessId {
     pub pid: u32,
     /// Field 22 of /proc/PID/stat, clock ticks since boot (proc(5)); 0 where the system has none.
@@ -55,6 +58,7 @@ pub struct ProcessId {
 
 /// `report.json`: written once, when the run has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
     pub schema: u32,
     pub run: String,
@@ -70,6 +74,7 @@ pub struct Report {
 
 /// How the child ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Exit {
     pub code: Option<i32>,
     pub signal: Option<i32>,

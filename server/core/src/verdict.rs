@@ -9,6 +9,7 @@ pub const SCHEMA: u32 = 1;
 
 /// The document that `cublame explain --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdicts {
     pub schema: u32,
     /// The first is the root cause.
@@ -23,6 +24,7 @@ impl Verdicts {
 
 /// One failure: what it is, which line did it, how sure that is and why, and what to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// A kind of the catalogue, such as `device-assert`.
     pub kind: String,
@@ -76,6 +78,7 @@ pub(crate) fn is_exception_of_guard(type_name: &str) -> bool {
 
 /// How sure `place` is. The order is from sure to unsure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Certainty {
     /// This launch, or this synchronous call, is proved to have failed.
@@ -100,6 +103,7 @@ impl Certainty {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     Forward,
@@ -113,6 +117,7 @@ pub enum Phase {
 
 /// The error's name and code in the CUDA runtime API (`cudaError_t` in driver_types.h).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CudaError {
     /// `cudaErrorAssert`
     pub name: String,
@@ -125,6 +130,7 @@ pub struct CudaError {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExceptionText {
     /// With its module where known: `torch.AcceleratorError`.
     #[serde(rename = "type")]
@@ -134,6 +140,7 @@ pub struct ExceptionText {
 
 /// A line of somebody's source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Place {
     /// As the evidence has it.
     pub file: String,
@@ -147,6 +154,7 @@ pub struct Place {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Frame {
     pub file: String,
     pub path: Option<String>,
@@ -160,6 +168,7 @@ pub struct Frame {
 
 /// Equal assertions are one entry with a count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeviceAssert {
     pub file: String,
     pub line: u32,
@@ -170,6 +179,7 @@ pub struct DeviceAssert {
 
 /// Bytes. What the message of an out-of-memory failure said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Memory {
     pub requested: Option<u64>,
     pub capacity: Option<u64>,
@@ -197,6 +207,7 @@ pub struct Memory {
 
 /// A line and what its allocations still hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemorySite {
     pub place: Place,
     pub bytes: u64,
@@ -205,6 +216,7 @@ pub struct MemorySite {
 
 /// Memory that rose steadily until it ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemoryRise {
     pub bytes_per_second: u64,
     pub seconds: u64,
@@ -213,6 +225,7 @@ pub struct MemoryRise {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OtherProcess {
     pub pid: u32,
     pub bytes: u64,
@@ -221,6 +234,7 @@ pub struct OtherProcess {
 /// A tensor of a failing frame, as it stood when the error surfaced. Never a value: after a GPU fault reading one fails or
 /// hangs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tensor {
     /// `tok`, `batch['x']`, `self.weight`
     pub name: String,
@@ -246,6 +260,7 @@ pub struct Tensor {
 
 /// Something of a failing frame that is no tensor: only its class is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Object {
     pub name: String,
     pub class: String,
@@ -259,6 +274,7 @@ pub struct Object {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Collateral {
     pub rank: Option<u32>,
     pub summary: String,
@@ -266,6 +282,7 @@ pub struct Collateral {
 
 /// What to do. Rebuilt from the catalogue by its id whenever a report is read: a report on disk is untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Advice {
     pub id: String,
     pub title: String,

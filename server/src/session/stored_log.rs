@@ -2,19 +2,11 @@
 
 use std::io;
 
-use cublame_core::log::{Line, Log};
-use serde::{Deserialize, Serialize};
+use cublame_core::log::{Head, Line, Log};
 
 use super::folder::Stored;
 
 const SCHEMA: u32 = 1;
-
-#[derive(Serialize, Deserialize)]
-struct Head {
-    schema: u32,
-    total_lines: u64,
-    total_bytes: u64,
-}
 
 pub fn render(log: &Log) -> io::Result<Vec<u8>> {
     let head = Head { schema: SCHEMA, total_lines: log.total_lines, total_bytes: log.total_bytes };
