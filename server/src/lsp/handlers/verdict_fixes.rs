@@ -61,7 +61,7 @@ fn commands(finding: &Finding, diagnostic: Option<&Diagnostic>, texts: &Texts) -
         }
         if let (Some(Setting { variable, value }), Some(program)) = (Setting::of(advice), &entry) {
             for (tool, name) in [("vscode", "VS Code"), ("pycharm", "PyCharm")] {
-                let values = [("variable", &*variable), ("value", &*value), ("name", name)];
+                let values = [("variable", variable), ("value", value), ("name", name)];
                 let title = texts.line("editor.action.set-variable", &values);
                 let arguments = json!({ "tool": tool, "action": "set", "program": program,
                     "variable": variable, "value": value });
