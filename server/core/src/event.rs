@@ -137,6 +137,7 @@ impl Exception {
 
 /// The memory history of the framework, summed up by the line that allocated, before anything unwound.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeldMemory {
     pub device: u32,
     /// Bytes in live blocks.
@@ -151,6 +152,7 @@ pub struct HeldMemory {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeldSite {
     pub file: String,
     #[serde(default)]

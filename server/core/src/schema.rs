@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::event::Event;
 use crate::log::{Head, Line};
 use crate::run::{Report, Run};
-use crate::telemetry::Sample;
+use crate::telemetry::Record;
 
 /// Each file of a run folder with the schema of it, or of its lines. The number is the version in the file.
 fn schemas() -> [(&'static str, Value); 6] {
@@ -23,7 +23,7 @@ fn schemas() -> [(&'static str, Value); 6] {
         ("event.v1", schema::<Event>("a line of events/<pid>-<random>.jsonl")),
         ("log-head.v1", schema::<Head>("the first line of log.jsonl")),
         ("log-line.v1", schema::<Line>("a further line of log.jsonl")),
-        ("telemetry.v1", schema::<Sample>("a line of telemetry.jsonl")),
+        ("telemetry.v1", schema::<Record>("a line of telemetry.jsonl")),
     ]
 }
 

@@ -8,6 +8,7 @@ pub use rise::{Rise, rise};
 
 /// A line of `telemetry.jsonl`. Times are Unix seconds; a device goes by the driver's number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub enum Record {
     Gpu(Gpu),
@@ -26,6 +27,7 @@ pub enum Record {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Gpu {
     pub device: u32,
     pub name: String,
@@ -58,6 +60,7 @@ pub struct Sample {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GpuProcess {
     pub pid: u32,
     pub bytes: Option<u64>,

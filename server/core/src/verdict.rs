@@ -207,6 +207,7 @@ pub struct Memory {
 
 /// A line and what its allocations still hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemorySite {
     pub place: Place,
     pub bytes: u64,
@@ -215,6 +216,7 @@ pub struct MemorySite {
 
 /// Memory that rose steadily until it ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemoryRise {
     pub bytes_per_second: u64,
     pub seconds: u64,
