@@ -195,7 +195,7 @@ impl Case {
             frames,
             tensors,
             objects,
-            rank: root.rank,
+            rank: root.rank.or(judgement.rank),
             device: self.asserts.device.or_else(|| oom::device(&message)),
             collateral: self.collateral(texts),
             advice: Vec::new(),

@@ -76,7 +76,7 @@ pub fn narrow(journal: &Journal, question: &Question<'_>) -> Narrowed {
     }
     .unwrap_or_else(|| by_elimination(journal, &window, &units, question));
     if !window.waiting.is_empty() && !narrowed.candidates.is_empty() {
-        narrowed.because.push(("journal-marks", vec![("count", window.waiting.len().to_string())]));
+        narrowed.because.push(("journal-marks", vec![]));
     }
     narrowed.reported = journal.first_error.as_ref().map(|error| journal.frames(error.stack)).unwrap_or_default();
     say_what_is_missing(journal, &window, &mut narrowed);

@@ -37,6 +37,7 @@ pub enum Command {
 impl Command {
     pub const ALL: &[Command] = &[
         Command::Run,
+        Command::Debug,
         Command::Stop,
         Command::Rerun,
         Command::SetMode,

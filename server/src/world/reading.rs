@@ -79,9 +79,9 @@ pub fn read(
             let verdicts: Vec<Arc<Verdict>> = verdicts.into_iter().map(Arc::new).collect();
             (outcome(report.exit, &verdicts), verdicts)
         }
-        // A kernel lives on after a cell has failed.
         // A silent run was asked where it stands, and goes on.
-        (None, _, State::Live) if evidence.hang.is_some() => (Outcome::Running, adopted(&evidence, &run, plan).1),
+        (None, _, State::Live) if evidence.hang.is_some() => held(&evidence, &run, plan),
+        // A kernel lives on after a cell has failed.
         (None, _, State::Live) if is_notebook => match adopted(&evidence, &run, plan) {
             (Outcome::Failed, verdicts) => (Outcome::Failed, verdicts),
             _ => (Outcome::Running, Vec::new()),
@@ -144,7 +144,7 @@ pub fn explained(text: &str, blocking: bool, number: u64, plan: &Plan, now: f64)
     with_findings(run, &[], now, &mut Paths::new(&plan.roots, &plan.mappings))
 }
 
-/// A run that a debugger holds at an exception.
+/// A run that stands still: a debugger holds it at an exception, or it hangs.
 fn held(evidence: &Evidence, run: &Run, plan: &Plan) -> (Outcome, Vec<Arc<Verdict>>) {
     match judged(evidence, run, plan) {
         verdicts if verdicts.is_empty() => (Outcome::Running, verdicts),

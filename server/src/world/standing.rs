@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_run_that_stands_still_is_shown_while_it_runs() {
-        let stuck = KnownRun { outcome: Outcome::Running, ..known(0, "train.py off 1") };
+        let stuck = KnownRun { outcome: Outcome::Held, ..known(0, "train.py off 1") };
         assert_eq!(standing(&[stuck], &["/home/dev/proj".into()]).len(), 1);
     }
 

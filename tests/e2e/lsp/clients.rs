@@ -39,7 +39,7 @@ fn check(name: &str, encoding: Option<&str>, related: bool, code_description: bo
     assert_eq!(diagnostic.message.contains("the error surfaced here"), !related, "{}", diagnostic.message);
     assert_eq!(diagnostic.code_description.is_some(), code_description);
     assert_eq!(diagnostic.data.is_some(), data);
-    assert_eq!(server.code_actions(&train, &diagnostics).len(), 5);
+    assert_eq!(server.code_actions(&train, &diagnostics).len(), 6);
     // Published before or after the file was opened: in either case the client ends up with the same.
     server.ignore("textDocument/publishDiagnostics");
 }

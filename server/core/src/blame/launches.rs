@@ -39,6 +39,7 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
         judgement.certainty = judgement.certainty.max(Certainty::Likely);
     }
     judgement.trusted = false;
+    judgement.rank = rank_of(process, evidence);
     judgement.frames = Some(spots(best, evidence).map(|spot| spot.frame(sources)).collect());
     judgement.candidates = candidates[1..]
         .iter()
@@ -55,8 +56,7 @@ pub fn by_journal(case: &Case, evidence: &Evidence, sources: &Sources, judgement
 /// error came from a call that the tracer does not watch) the only process that used the GPU.
 fn failed_process<'a>(case: &Case, evidence: &'a Evidence) -> Option<&'a TracedProcess> {
     let of_rank = |process: &&TracedProcess| {
-        let rank =
-            evidence.processes.iter().find(|events| events.pid == process.journal.pid).and_then(|events| events.rank());
+        let rank = rank_of(process, evidence);
         case.root.rank.is_none() || rank.is_none() || rank == case.root.rank
     };
     let failed = |process: &&&TracedProcess| process.journal.first_error.is_some() || !process.cores.is_empty();
@@ -70,6 +70,10 @@ fn failed_process<'a>(case: &Case, evidence: &'a Evidence) -> Option<&'a TracedP
         let error = journal.first_error.as_ref().map_or(u64::MAX, |error| error.time);
         error.saturating_sub(journal.monotonic).saturating_add(journal.realtime)
     })
+}
+
+fn rank_of(process: &TracedProcess, evidence: &Evidence) -> Option<u32> {
+    evidence.processes.iter().find(|events| events.pid == process.journal.pid).and_then(|events| events.rank())
 }
 
 /// The innermost frame of the user's that has lines of its own, and the name of a compiled function inside it.

@@ -1,5 +1,7 @@
 //! Out of memory: the numbers of the message, the lines that hold it, and whether it rose until it was full.
 
+use std::collections::BTreeSet;
+
 use super::failure::Failure;
 use super::place::Reason;
 use super::user_code::Spot;
@@ -67,11 +69,16 @@ pub fn reasons(memory: Option<&Memory>, evidence: &Evidence) -> Vec<Reason> {
         let place = format!("{}:{}", site.place.file, site.place.line);
         reasons.push(("memory-holder", vec![("place", place), ("bytes", size(site.bytes))]));
     }
-    reasons.extend(evidence.telemetry.iter().filter_map(|record| match record {
-        Record::Xid { device, code, .. } => {
-            Some(("xid", vec![("code", code.to_string()), ("gpu", device.to_string())]))
-        }
-        _ => None,
-    }));
+    // Each once: a fault is reported for every channel of the GPU, and other programs have theirs.
+    let reported: BTreeSet<(u32, u64)> = evidence
+        .telemetry
+        .iter()
+        .filter_map(|record| match record {
+            Record::Xid { device, code, .. } => Some((*device, *code)),
+            _ => None,
+        })
+        .collect();
+    let xid = |(gpu, code): (u32, u64)| ("xid", vec![("code", code.to_string()), ("gpu", gpu.to_string())]);
+    reasons.extend(reported.into_iter().map(xid));
     reasons
 }

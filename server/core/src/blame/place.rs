@@ -32,6 +32,8 @@ pub struct Judgement {
     pub wanted: Vec<String>,
     /// The call chain of the culprit, outermost first, where it is another than that of the exception.
     pub frames: Option<Vec<Frame>>,
+    /// Of the process whose journal gave the place: one that a GPU core dump ends says nothing itself.
+    pub rank: Option<u32>,
 }
 
 pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
@@ -46,6 +48,7 @@ pub fn judge(case: &Case, evidence: &Evidence, sources: &Sources) -> Judgement {
         missing: Vec::new(),
         wanted: Vec::new(),
         frames: None,
+        rank: None,
     };
     say_assertion(case, &mut judgement);
     match root.kind.reporting {
@@ -360,7 +363,7 @@ fn say_the_rest(
         judgement.because.push(("source-changed", vec![("file", spot.file.clone())]));
         judgement.certainty = judgement.certainty.max(Certainty::Likely);
     }
-    if let Some(rank) = case.root.rank.filter(|_| case.root.told != Told::Hang) {
+    if let Some(rank) = case.root.rank.or(judgement.rank).filter(|_| case.root.told != Told::Hang) {
         judgement.because.push(("rank", vec![("rank", rank.to_string())]));
     }
     if case.root.survived {
