@@ -23,6 +23,7 @@ EXPECTED = [
     ("thread", "no-driver", "exact", {"fatal": False}),
     ("caught", "no-driver", None, {"fatal": False}),
     ("locals", "unrecognised", "exact", {"fatal": True}),
+    ("backward", "unrecognised", "likely", {"phase": "backward", "fatal": True}),
 ]
 
 # The tensors and objects of the deepest frame, those first that the line names.
@@ -42,9 +43,9 @@ LOCALS = [
 ]
 
 
-def marker_line(path):
+def marker_line(path, marker="# @fault"):
     lines = open(path).read().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if "# @fault" in line)
+    return next(number for number, line in enumerate(lines, 1) if marker in line)
 
 
 def run(command, folder):
@@ -91,6 +92,21 @@ def check(name, kind, certainty, rest):
             assert first[field] == value, f"{field} is {first[field]}"
 
 
+def check_anomaly():
+    """The rerun that is offered for a failure in backward finds its forward line."""
+    program = os.path.join(HERE, "programs", "backward.py")
+    with tempfile.TemporaryDirectory() as folder:
+        run([CUBLAME, "run", "--mode", "off", "--", sys.executable, program], folder)
+        offered = [advice["command"] for advice in report_of(folder)["verdicts"][0]["advice"] if advice["id"] == "rerun-anomaly"]
+    assert offered == [f"cublame run --anomaly -- {sys.executable} {program}"], offered
+    with tempfile.TemporaryDirectory() as folder:
+        run([CUBLAME, "run", "--mode", "off", "--anomaly", "--", sys.executable, program], folder)
+        verdict = report_of(folder)["verdicts"][0]
+    assert verdict["place"]["line"] == marker_line(program, "# @forward"), verdict["place"]
+    assert verdict["certainty"] == "likely", verdict["certainty"]
+    assert all(advice["id"] != "rerun-anomaly" for advice in verdict["advice"])
+
+
 def told_of_deepest_frame(verdict):
     deepest = max(tensor["frame"] for tensor in verdict["tensors"])
     told = []
@@ -105,14 +121,16 @@ def told_of_deepest_frame(verdict):
 
 def main():
     failed = 0
-    for name, *expected in EXPECTED:
+    checks = [(name, lambda name=name, expected=expected: check(name, *expected)) for name, *expected in EXPECTED]
+    checks.append(("anomaly", check_anomaly))
+    for name, run_check in checks:
         try:
-            check(name, *expected)
+            run_check()
             print("ok     ", name)
         except (AssertionError, subprocess.TimeoutExpired, OSError, ValueError, KeyError) as error:
             failed += 1
             print("FAILED ", name, "-", error)
-    print(f"{len(EXPECTED) - failed} passed, {failed} failed")
+    print(f"{len(checks) - failed} passed, {failed} failed")
     sys.exit(failed > 0)
 
 

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_leak_under_the_peaks_of_the_steps_rises() {
-        let steps = |time: f64| if (time * 2.0) as u64 % 3 == 0 { 4000.0 } else { 0.0 };
+        let steps = |time: f64| if ((time * 2.0) as u64).is_multiple_of(3) { 4000.0 } else { 0.0 };
         assert_eq!(found(&series(120, |time| 1000.0 + 10.0 * time + steps(time))), Some(10));
     }
 

@@ -2,7 +2,10 @@
 // Only what the sampling calls; memory grows with every look.
 #include <string.h>
 
-typedef struct { unsigned long long total, free, used; } memory;
+typedef struct {
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+} memory;
 typedef struct { unsigned gpu, memory; } utilization;
 typedef struct { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; } process;
 typedef struct {
@@ -33,7 +36,7 @@ int nvmlDeviceGetName(void *device, char *name, unsigned length) {
   strncpy(name, "Stand-in", length);
   return 0;
 }
-int nvmlDeviceGetMemoryInfo(void *device, memory *info) {
+int nvmlDeviceGetMemoryInfo_v2(void *device, memory *info) {
   info->total = 1000000;
   info->used = 1000 * ++looks[number(device)];
   info->free = info->total - info->used;
