@@ -1,6 +1,6 @@
 """What the hook asks of torch where the command line wishes it: the memory's history, and anomaly mode.
 
-The stand-in has the shape of torch's own: what a snapshot looks like was taken from torch 2.11 on a GPU.
+The stand-in has the shape of torch's own, which tests/gpu/capture.sh reads on a GPU.
 """
 
 from harness import Case, marked
