@@ -20,6 +20,8 @@ MINIMAL = [
     ("probability", "RuntimeError", ['float("nan")', "torch.multinomial(x, 1)"]),
     ("scatter", "RuntimeError", ["index[10] = 77", "x.scatter_add_(0, index, src)"]),
     ("backward", "RuntimeError", ["index[2] = 25", "torch.ops.aten.index_add.default(x, 0, index, source)"]),
+    ("thread", "IndexError", ["key[1] = 12", "x[key]"]),
+    ("compiled", "IndexError", ["key[1] = 200", "x[key]"]),
     ("shapes", "RuntimeError", ['with torch.autocast("cpu", dtype=torch.bfloat16):', "x.matmul(other)"]),
 ]
 passed = failed = 0

@@ -15,6 +15,9 @@ import sys
 def arm(wish):
     """Once torch is there. `wish` is the value of CUBLAME_CAPTURE."""
     folder, file, line = wish.split("\n")
+    # Read when Dynamo is imported, which importing torch does not do: a compiled function runs its calls one by one, so
+    # that the one at fault can be seen.
+    os.environ["TORCH_COMPILE_DISABLE"] = os.environ["TORCHDYNAMO_DISABLE"] = "1"
     watch(sys.modules["torch"], Target(folder, file, int(line)))
 
 
@@ -30,7 +33,10 @@ class Target:
         """Is a frame of this thread at the line?"""
         frame = sys._getframe(2)
         while frame is not None:
-            if frame.f_lineno == self.line and self.is_its_file(frame.f_code.co_filename):
+            code = frame.f_code
+            # What torch.compile made of a function had no lines but the function's first.
+            begins = code.co_firstlineno == self.line and code.co_name != "<module>"
+            if (begins or frame.f_lineno == self.line) and self.is_its_file(code.co_filename):
                 return True
             frame = frame.f_back
         return False
@@ -88,6 +94,20 @@ def watch(torch, target):
             raise
 
     Functions().__enter__()
+    in_each_thread(Functions)
+
+
+def in_each_thread(mode):
+    """Modes of torch are a thread's own. Whatever class the thread is of, it begins here."""
+    import threading
+
+    begin = threading.Thread._bootstrap_inner
+
+    def begin_in_mode(thread):
+        with mode():
+            begin(thread)
+
+    threading.Thread._bootstrap_inner = begin_in_mode
 
 
 def is_capturing(torch):
