@@ -223,7 +223,8 @@ test('another server stands beside', function()
 end)
 
 test('run configurations are written from a program', function()
-  apply('Write VS Code run configurations', 1)
+  -- In the language of the settings, like all that the server offers.
+  apply('写入 VS Code 运行配置', 1)
   contains(wait_for('the file', function() return read('.vscode/launch.json') end), '"CUBLAME_MODE": "blocking"')
 end)
 
