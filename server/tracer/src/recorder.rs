@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 
 use cublame_journal::layout::flags;
 use cublame_journal::write::{Call, Writer, pack_block, pack_grid};
-use cublame_journal::{GraphKind, Kind};
+use cublame_journal::{GraphKind, Kind, MarkState};
 
 use crate::marks::Marks;
 use crate::python::{self, StackCache};
@@ -332,6 +332,11 @@ impl Recorder {
             What::AskEvent(event) => (Kind::EventSync, None, event),
             What::DestroyContext => {
                 self.marks.stop();
+                // Its streams go with it, and what they had not come to then is no sign of a fault later. After a fault
+                // the markers have told what they can.
+                if !writer.failed() {
+                    writer.mark_state(MarkState::None);
+                }
                 return None;
             }
             What::EndCapture { stream, .. } => {

@@ -96,19 +96,25 @@ fn a_marker_stands_where_the_line_changes() {
         assert!(traced.output.status.success(), "{:?}", traced.output);
         marked(traced.journal())
     };
-    let told = |arrived: [Option<bool>; 3]| {
-        ["kernel_20", "kernel_40", "-"].map(str::to_owned).into_iter().zip(arrived).collect::<Vec<_>>()
+    let told = |arrived: [Option<bool>; 4]| {
+        ["kernel_20", "kernel_40", "-", "kernel_50"].map(str::to_owned).into_iter().zip(arrived).collect::<Vec<_>>()
     };
-    assert_eq!(run("", &[]), told([Some(true); 3]));
-    assert_eq!(run("arrive:2=1", &[]), told([Some(true), Some(false), Some(false)]));
+    assert_eq!(run("", &[]), told([Some(true); 4]));
+    assert_eq!(run("arrive:2=1", &[]), told([Some(true), Some(false), Some(false), Some(false)]));
+    // The context goes, and its streams with it: nothing is told any more, unless it was told after a fault.
+    assert_eq!(run("arrive:2=1", &[("RESET", "1")]), told([None; 4])[..3]);
+    assert_eq!(run("arrive:2=1,cuStreamSynchronize:1=700", &[("RESET", "1")])[1].1, Some(false));
     // Before a copy only where enough queues lead to the GPU.
-    assert_eq!(run("", &[("CUDA_DEVICE_MAX_CONNECTIONS", "1")]), told([Some(true); 3])[..2]);
+    assert_eq!(
+        run("", &[("CUDA_DEVICE_MAX_CONNECTIONS", "1")]),
+        [&told([Some(true); 4])[..2], &told([Some(true); 4])[3..]].concat()
+    );
     assert_eq!(run("", &[("CUBLAME_MARKS", "0")]), []);
     // A driver that refuses them is asked once.
-    assert_eq!(run("cuStreamWriteValue64_v2:1=1", &[]), told([None; 3])[..1]);
+    assert_eq!(run("cuStreamWriteValue64_v2:1=1", &[]), told([None; 4])[..1]);
     // Memory of the journal that cannot be given to the GPU: another page is, and it is told only after an error.
-    assert_eq!(run("cuMemHostRegister_v2:1=1", &[]), told([None; 3]));
-    assert_eq!(run("cuMemHostRegister_v2:1=1,cuStreamSynchronize:1=700", &[]), told([Some(true); 3]));
+    assert_eq!(run("cuMemHostRegister_v2:1=1", &[]), told([None; 4]));
+    assert_eq!(run("cuMemHostRegister_v2:1=1,cuStreamSynchronize:1=700", &[]), told([Some(true); 4])[..3]);
     assert_eq!(run("cuMemHostRegister_v2:1=1,cuMemHostRegister_v2:2=1", &[]), []);
 }
 
