@@ -26,6 +26,6 @@ export default defineConfig(
   },
   {
     files: ['**/*.mjs', 'test/debugpy/*.js'],
-    languageOptions: { globals: { process: 'readonly', console: 'readonly', document: 'readonly', MutationObserver: 'readonly', setTimeout: 'readonly', fetch: 'readonly', URL: 'readonly', require: 'readonly', exports: 'writable' } },
+    languageOptions: { globals: { process: 'readonly', console: 'readonly', document: 'readonly', MutationObserver: 'readonly', getComputedStyle: 'readonly', setTimeout: 'readonly', fetch: 'readonly', URL: 'readonly', require: 'readonly', exports: 'writable' } },
   },
 );

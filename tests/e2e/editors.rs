@@ -1,9 +1,14 @@
 //! `docs/editors.md`: what it says is tested has a test of that name, and its configurations can be read.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use cublame::lsp::settings::{self, Settings};
+use cublame_core::lint::RULES;
+use cublame_core::mode::Mode;
+use serde_json::{Value, json};
 
 #[test]
 fn every_cell_of_the_table_names_a_test_that_exists_or_says_that_there_is_none() {
@@ -60,6 +65,58 @@ fn every_editor_offers_the_same_modes() {
     let emacs = read("server/editors/emacs/cublame.el");
     let (_, list) = emacs.split_once("(defconst cublame--offered-modes").unwrap();
     assert_eq!(between(list.split_once("\n\n").unwrap().0, "(\"", "\" . "), offered);
+}
+
+/// The extension's own, which the server never looks at.
+const OF_THE_EXTENSION: [&str; 6] =
+    ["server.path", "runIn", "debug.applyMode", "debug.liveBlame", "gutter", "trace.server"];
+
+#[test]
+fn the_settings_of_the_extension_are_those_of_the_server() {
+    let offered = settings_of_the_extension();
+    let names: BTreeSet<&str> = offered.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, settings::NAMES.into_iter().chain(OF_THE_EXTENSION).collect());
+    for (name, setting) in offered.iter().filter(|(name, _)| settings::NAMES.contains(&name.as_str())) {
+        let default = read_by_the_server(name, &setting["default"]);
+        assert_eq!(default, Settings::default(), "the default of {name}");
+        for word in setting["enum"].as_array().into_iter().flatten() {
+            let found = read_by_the_server(name, word);
+            assert_eq!(found.complaints, [""; 0], "{name}");
+        }
+        let wrong = read_by_the_server(name, &json!({ "no": "such value" }));
+        assert_eq!(wrong.complaints.len(), 1, "the server does not read {name}: {:?}", wrong.complaints);
+        assert!(wrong.complaints[0].contains(&format!("cublame.{name}")), "{:?}", wrong.complaints);
+    }
+}
+
+#[test]
+fn the_extension_offers_every_word_that_the_server_knows() {
+    let offered: BTreeMap<String, Value> = settings_of_the_extension().into_iter().collect();
+    let words = |list: &Value| -> BTreeSet<String> {
+        list.as_array().unwrap().iter().filter_map(|word| word.as_str().map(str::to_owned)).collect()
+    };
+    assert_eq!(words(&offered["mode"]["enum"]), Mode::ALL.iter().map(|mode| mode.name().to_owned()).collect());
+    for list in ["lint.select", "lint.ignore"] {
+        let rules: BTreeSet<String> = RULES.iter().map(|rule| rule.name.to_owned()).collect();
+        assert_eq!(words(&offered[list]["items"]["enum"]), rules, "{list}");
+    }
+    let keys = offered["pathMappings"]["items"]["properties"].as_object().unwrap().keys();
+    let mapping: Value = keys.map(|key| (key.clone(), json!("/srv"))).collect::<serde_json::Map<_, _>>().into();
+    assert_eq!(read_by_the_server("pathMappings", &json!([mapping])).path_mappings.len(), 1);
+    assert_eq!(read_by_the_server("inlayHints", &json!(false)), Settings { no_inlay_hints: true, ..Settings::default() });
+}
+
+/// Each by its name below `cublame.`.
+fn settings_of_the_extension() -> Vec<(String, Value)> {
+    let package: Value = serde_json::from_str(&read("vscode-extension/package.json")).unwrap();
+    let properties = package["contributes"]["configuration"]["properties"].as_object().unwrap();
+    properties.iter().map(|(name, it)| (name.strip_prefix("cublame.").unwrap().to_owned(), it.clone())).collect()
+}
+
+/// As the editor sends it: a dot in the name is an object within.
+fn read_by_the_server(name: &str, value: &Value) -> Settings {
+    let section = name.rsplit('.').fold(value.clone(), |inner, part| json!({ part: inner }));
+    settings::of_section(Some(&section), None)
 }
 
 /// `[yes](../tests/clients/neovim.lua "a run is stopped")`, or a word for that there is no such thing.

@@ -151,6 +151,8 @@ export class Server implements vscode.Disposable {
     return {
       documentSelector: [
         ...['python', 'cuda-cpp', 'cpp', 'c'].map((language) => ({ scheme: 'file', language })),
+        // Hover and quick fixes in cells. Their texts go to the server with their notebook.
+        { notebook: 'jupyter-notebook', language: 'python' },
         ...RUN_CONFIGURATIONS.map((pattern) => ({ scheme: 'file', pattern })),
       ],
       initializationOptions: { custom },

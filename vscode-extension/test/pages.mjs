@@ -110,6 +110,24 @@ export async function pages({ editor, browser, out, line, folder }) {
     assert.equal(JSON.parse(fs.readFileSync(path.join(folder, '.cublame', 'runs', tasked, 'run.json'), 'utf8')).watch, 'supervised');
   });
 
+  await check('a run is made again in another mode, and reduced to its failing call, after a question that shows the command', async () => {
+    const newest = page.locator('.pane-body .monaco-list-row[aria-level="1"]').first();
+    const asked = page.locator('.notification-list-item', { hasText: 'embedding_oob.py' }).first();
+    await newest.click({ button: 'right' });
+    await page.locator('.context-view .action-item', { hasText: 'Make a Reproducer' }).first().click();
+    await asked.filter({ hasText: 'take the failing call out of it' }).waitFor({ timeout: 20000 });
+    await shot('reproduce');
+    await asked.locator('.monaco-button', { hasText: 'Cancel' }).click();
+    await asked.waitFor({ state: 'hidden', timeout: 20000 });
+    await newest.hover();
+    await newest.locator('.action-label[aria-label*="Run Again"]').click();
+    await page.locator('.quick-input-widget .monaco-list-row', { hasText: 'full-speed blame' }).first().click();
+    await asked.waitFor({ timeout: 20000 });
+    await shot('again');
+    await asked.locator('.monaco-button', { hasText: 'Run' }).first().click();
+    await page.locator('.pane-body .monaco-list-row[aria-level="1"]', { hasText: 'trace' }).first().waitFor({ timeout: 30000 });
+  });
+
   await check('the walkthrough opens', async () => {
     await command('Welcome: Open Walkthrough...');
     await page.keyboard.type('Find the Line');

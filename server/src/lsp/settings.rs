@@ -38,6 +38,10 @@ pub fn of_notification(settings: &Value, locale: Option<&str>) -> Settings {
     of_section(Some(settings.get(SECTION).unwrap_or(settings)), locale)
 }
 
+/// What is read of the section. An editor's own settings may stand beside them.
+pub const NAMES: [&str; 8] =
+    ["mode", "python", "locale", "pathMappings", "hangSeconds", "lint.select", "lint.ignore", "inlayHints"];
+
 /// The name of the section, which `workspace/configuration` asks for.
 pub const SECTION: &str = "cublame";
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
+import * as vscode from 'vscode';
 
 import { check, eventually, finish, inWorkspace, ready, show } from './harness.ts';
 
@@ -14,6 +15,16 @@ export async function run(): Promise<void> {
     assert.equal(found.state, 'running');
     fs.writeFileSync(inWorkspace('go'), '');
     await eventually('its end', () => api.runs().find((it) => it.id === id)?.state === 'succeeded');
+  });
+
+  await check('a run in the background is stopped', async () => {
+    const api = await ready();
+    fs.rmSync(inWorkspace('go'));
+    await show('wait.py');
+    await vscode.commands.executeCommand('cublame.runFile');
+    const { id } = await eventually('the run', () => api.runs().find((it) => it.state === 'running'));
+    await vscode.commands.executeCommand('cublame.stop', { run: id });
+    await eventually('its end', () => api.runs().find((it) => it.id === id)?.state === 'interrupted');
   });
   finish();
 }

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import * as vscode from 'vscode';
 
 import { check, diagnostic, eventually, faultLine, finish, folder, inWorkspace, none, ours, ready, sessionEnds, show } from './harness.ts';
+import { failedKernel } from './kernel.ts';
 
 const execute = promisify(execFile);
 
@@ -253,7 +254,7 @@ export async function run(): Promise<void> {
   });
 
   if (process.env['TORCH_PYTHON']) {
-    await check('torch from PyPI fails under F5, and its line is proved', async () => {
+    await check('torch from PyPI fails under F5, its line is proved, and its tensors are in the hover', async () => {
       const program = inWorkspace('bad_index.py');
       await show('bad_index.py');
       const configuration = { name: 'torch', type: 'debugpy', request: 'launch', program, console: 'integratedTerminal', python: process.env['TORCH_PYTHON'] };
@@ -264,8 +265,60 @@ export async function run(): Promise<void> {
       });
       const found = await diagnostic(program, (it) => it.message.includes('Exact'));
       assert.equal(found.range.start.line, faultLine(program));
+      const uri = vscode.Uri.file(program);
+      const hovers = await vscode.commands.executeCommand<vscode.Hover[]>('vscode.executeHoverProvider', uri, found.range.start);
+      const texts = hovers.flatMap((hover) => hover.contents).map((content) => (content instanceof vscode.MarkdownString ? content.value : ''));
+      assert.match(texts.join('\n'), /tokens\W+int64\[2\] cpu/);
+    });
+
+    await check('the tensors of a failing line stand at its end, where the setting wants them', async () => {
+      const program = inWorkspace('bad_index.py');
+      const document = await show('bad_index.py');
+      const everything = new vscode.Range(0, 0, document.lineCount, 0);
+      const hints = async (): Promise<vscode.InlayHint[]> => vscode.commands.executeCommand<vscode.InlayHint[]>('vscode.executeInlayHintProvider', vscode.Uri.file(program), everything);
+      const shown = (): Promise<vscode.InlayHint | undefined> => eventually('the hint', async () => (await hints()).find((hint) => hint.position.line === faultLine(program)));
+      const settings = vscode.workspace.getConfiguration('cublame');
+      const hint = await shown();
+      assert.match(typeof hint?.label === 'string' ? hint.label : '', /tokens: int64\[2\] cpu/);
+      await settings.update('inlayHints', false, vscode.ConfigurationTarget.Workspace);
+      await eventually('a line without hints', async () => (await hints()).length === 0);
+      await settings.update('inlayHints', undefined, vscode.ConfigurationTarget.Workspace);
+      await shown();
+      await vscode.commands.executeCommand('cublame.clearAll');
     });
   }
+
+  await check('a failure in a notebook is shown in its cell, with its hover and quick fixes, and in the file when that is closed', async () => {
+    const file = inWorkspace('train.ipynb');
+    const first = 'import torch\n\ndef look_up(index):\n    return emb(index)  # @fault\n';
+    const second = 'look_up(7)\n';
+    const cell = (id: string, source: string): object => ({ cell_type: 'code', execution_count: null, id, metadata: {}, outputs: [], source: source.split(/(?<=\n)/) });
+    fs.writeFileSync(file, JSON.stringify({ cells: [cell('aaa', first), cell('bbb', second)], metadata: {}, nbformat: 4, nbformat_minor: 5 }, null, 1));
+    const notebook = await vscode.workspace.openNotebookDocument(vscode.Uri.file(file));
+    const opened = notebook.getCells().map((it) => it.document);
+    await vscode.window.showNotebookDocument(notebook);
+    const [document] = opened;
+    assert.ok(document);
+    failedKernel(inWorkspace(), file, opened);
+    const found = await eventually('the diagnostic in the cell', () => vscode.languages.getDiagnostics(document.uri).find((it) => it.source === 'cublame'));
+    assert.equal(found.range.start.line, 3);
+    const hovers = await vscode.commands.executeCommand<vscode.Hover[]>('vscode.executeHoverProvider', document.uri, found.range.start);
+    assert.ok(hovers.length > 0, 'a hover in the cell');
+    const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', document.uri, found.range);
+    assert.ok(actions.some((action) => action.title === 'Open the report'), actions.map((action) => action.title).join(', '));
+    await vscode.commands.executeCommand('workbench.action.closeActiveEditor');
+    const inFile = await diagnostic(file);
+    assert.equal(inFile.range.start.line, faultLine(file));
+    await vscode.commands.executeCommand('cublame.clearAll');
+    await none(file);
+  });
+
+  await check('the doctor says what it sees', async () => {
+    await vscode.commands.executeCommand('cublame.examine');
+    const page = await eventually('its page', () => vscode.workspace.textDocuments.find((it) => it.fileName.endsWith('doctor.md')));
+    assert.match(page.getText(), /Python/);
+    await vscode.commands.executeCommand('workbench.action.closeActiveEditor');
+  });
 
   await check('a server that is killed is started again, and shows what it showed', async () => {
     await assert.rejects(execute(cublame, ['run', '--mode', 'off', '--', 'python3', recorded], { cwd: folder().uri.fsPath, env: environment }));
