@@ -103,7 +103,10 @@ fn the_extension_offers_every_word_that_the_server_knows() {
     let keys = offered["pathMappings"]["items"]["properties"].as_object().unwrap().keys();
     let mapping: Value = keys.map(|key| (key.clone(), json!("/srv"))).collect::<serde_json::Map<_, _>>().into();
     assert_eq!(read_by_the_server("pathMappings", &json!([mapping])).path_mappings.len(), 1);
-    assert_eq!(read_by_the_server("inlayHints", &json!(false)), Settings { no_inlay_hints: true, ..Settings::default() });
+    assert_eq!(
+        read_by_the_server("inlayHints", &json!(false)),
+        Settings { no_inlay_hints: true, ..Settings::default() }
+    );
 }
 
 /// Each by its name below `cublame.`.

@@ -70,6 +70,7 @@ export async function pages({ editor, browser, out, line, folder }) {
   await check('the quick fixes of the failure are offered at its line', async () => {
     await page.locator('.markers-panel .monaco-list-row', { hasText: 'Exact' }).first().dblclick();
     await page.waitForSelector('.monaco-editor.focused', { timeout: 10000 });
+    await page.locator('.codelens-decoration', { hasText: 'index out of range' }).first().waitFor({ timeout: 10000 });
     await shot('squiggle');
     await page.keyboard.press('Control+.');
     const actions = page.locator('.action-widget .monaco-list-row');
@@ -77,7 +78,9 @@ export async function pages({ editor, browser, out, line, folder }) {
     await shot('actions');
     await actions.filter({ hasText: 'Open the report' }).first().click();
     await page.locator('.tab', { hasText: 'report' }).first().waitFor({ timeout: 20000 });
-    await page.waitForTimeout(1500);
+    // The page of a webview is a frame in a frame.
+    const report = page.frameLocator('iframe.webview').frameLocator('iframe').locator('body');
+    await report.filter({ hasText: 'embedding_oob.py:8' }).waitFor({ timeout: 20000 });
     await shot('report');
     await command('View: Close Editor');
   });
@@ -88,7 +91,7 @@ export async function pages({ editor, browser, out, line, folder }) {
     await row.waitFor({ timeout: 20000 });
     await page.locator('.activitybar .badge-content', { hasText: '1' }).first().waitFor({ timeout: 20000 });
     await command('View: Hide Panel');
-    await page.locator('.pane-body .monaco-list-row', { hasText: 'kernel' }).first().click();
+    await page.locator('.pane-body .monaco-list-row', { hasText: 'index out of range' }).first().click();
     await page.waitForTimeout(500);
     await shot('runs');
   });
@@ -116,13 +119,15 @@ export async function pages({ editor, browser, out, line, folder }) {
     await newest.click({ button: 'right' });
     await page.locator('.context-view .action-item', { hasText: 'Make a Reproducer' }).first().click();
     await asked.filter({ hasText: 'take the failing call out of it' }).waitFor({ timeout: 20000 });
+    await page.waitForTimeout(500);
     await shot('reproduce');
     await asked.locator('.monaco-button', { hasText: 'Cancel' }).click();
     await asked.waitFor({ state: 'hidden', timeout: 20000 });
     await newest.hover();
     await newest.locator('.action-label[aria-label*="Run Again"]').click();
-    await page.locator('.quick-input-widget .monaco-list-row', { hasText: 'full-speed blame' }).first().click();
+    await page.locator('.quick-input-widget .monaco-list-row', { hasText: 'no slowdown measured' }).first().click();
     await asked.waitFor({ timeout: 20000 });
+    await page.waitForTimeout(500);
     await shot('again');
     await asked.locator('.monaco-button', { hasText: 'Run' }).first().click();
     await page.locator('.pane-body .monaco-list-row[aria-level="1"]', { hasText: 'trace' }).first().waitFor({ timeout: 30000 });

@@ -39,7 +39,7 @@ export const MODE_TEXTS: Readonly<Record<Mode, ModeText>> = {
     name: 'guard',
     icon: 'shield',
     benefit: 'A bad index or label is caught before the launch, with its value',
-    cost: '4 to 10 % of a training step',
+    cost: 'adds 4 to 10 % to a training step',
   },
   core: {
     name: 'core dump',
