@@ -116,6 +116,8 @@ export async function pages({ editor, browser, out, line, folder }) {
   await check('a run is made again in another mode, and reduced to its failing call, after a question that shows the command', async () => {
     const newest = page.locator('.pane-body .monaco-list-row[aria-level="1"]').first();
     const asked = page.locator('.notification-list-item', { hasText: 'embedding_oob.py' }).first();
+    // The task of the last check has ended, and its failure has been judged.
+    await newest.filter({ hasText: /unrecognised|device-assert/ }).waitFor({ timeout: 30000 });
     await newest.click({ button: 'right' });
     await page.locator('.context-view .action-item', { hasText: 'Make a Reproducer' }).first().click();
     await asked.filter({ hasText: 'take the failing call out of it' }).waitFor({ timeout: 20000 });

@@ -268,7 +268,7 @@ export async function run(): Promise<void> {
       const uri = vscode.Uri.file(program);
       const hovers = await vscode.commands.executeCommand<vscode.Hover[]>('vscode.executeHoverProvider', uri, found.range.start);
       const texts = hovers.flatMap((hover) => hover.contents).map((content) => (content instanceof vscode.MarkdownString ? content.value : ''));
-      assert.match(texts.join('\n'), /tokens\W+int64\[2\] cpu/);
+      assert.match(texts.join('\n'), /`tokens` \| `int64\[2\]` \| `cpu`/);
     });
 
     await check('the tensors of a failing line stand at its end, where the setting wants them', async () => {
@@ -288,7 +288,7 @@ export async function run(): Promise<void> {
     });
   }
 
-  await check('a failure in a notebook is shown in its cell, with its hover and quick fixes, and in the file when that is closed', async () => {
+  await check('a failure in a notebook is shown in its cell, with its hover and quick fixes', async () => {
     const file = inWorkspace('train.ipynb');
     const first = 'import torch\n\ndef look_up(index):\n    return emb(index)  # @fault\n';
     const second = 'look_up(7)\n';
@@ -306,11 +306,9 @@ export async function run(): Promise<void> {
     assert.ok(hovers.length > 0, 'a hover in the cell');
     const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', document.uri, found.range);
     assert.ok(actions.some((action) => action.title === 'Open the report'), actions.map((action) => action.title).join(', '));
-    await vscode.commands.executeCommand('workbench.action.closeActiveEditor');
-    const inFile = await diagnostic(file);
-    assert.equal(inFile.range.start.line, faultLine(file));
     await vscode.commands.executeCommand('cublame.clearAll');
-    await none(file);
+    await eventually('a cell without it', () => vscode.languages.getDiagnostics(document.uri).length === 0);
+    await vscode.commands.executeCommand('workbench.action.closeActiveEditor');
   });
 
   await check('the doctor says what it sees', async () => {
