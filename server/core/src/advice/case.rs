@@ -7,6 +7,7 @@ use crate::catalog::facts;
 use crate::catalog::facts::Subject;
 use crate::evidence::Evidence;
 use crate::mode::Mode;
+use crate::run::Watch;
 use crate::verdict::{Certainty, DeviceAssert, Phase, Place, Verdict};
 
 pub(super) struct Case<'a> {
@@ -77,6 +78,7 @@ impl<'a> Case<'a> {
             "avoid-blocking-deadlock" => self.forbids("rerun-blocking") || !self.drives_several_gpus(),
             "serialise-hip" => settled || !self.is_hip(),
             "block-until-ready" => settled || self.framework != Framework::Jax,
+            "run-under-cublame" => self.evidence.run.as_ref().is_some_and(|run| run.watch == Watch::Supervised),
             "rerun-sanitizer" => self.mode() == Some(Mode::Sanitize),
             "look-earlier" => self.verdict.place.is_none(),
             "interpret-triton" => !self.said.any("triton") && !self.has_frame_in("triton"),

@@ -417,6 +417,7 @@ fn a_kind_gets_its_advice() {
         ),
         (verdict("address-in-use"), Evidence::default(), "use-free-port"),
         (verdict("no-such-kind"), Evidence::default(), "read-first-error run-under-cublame"),
+        (verdict("no-such-kind"), run(Mode::Off, &["python", "train.py"]), "read-first-error"),
     ] {
         check(&verdict, &evidence, ids);
     }
