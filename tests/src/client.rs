@@ -122,6 +122,13 @@ impl TestServer {
         result
     }
 
+    /// Fails on any message that comes in this time.
+    pub fn nothing_comes(&mut self, time: Duration) {
+        if let Ok(message) = self.messages.recv_timeout(time) {
+            panic!("nothing should come, and this did: {message:#}");
+        }
+    }
+
     pub fn send<R: Request>(&mut self, params: R::Params) -> Sent<R> {
         self.next_id += 1;
         let id = self.next_id;
@@ -248,9 +255,10 @@ impl TestServer {
         self.request::<requests::ExecuteCommand>(parameters(json!({ "command": name, "arguments": [argument] })))
     }
 
-    /// What the server says with this method is of no interest to this test.
-    pub fn ignore(&mut self, method: &'static str) {
-        self.ignored.push(method);
+    /// What the server says with this method is of no interest to this test, be it said already or not.
+    pub fn ignore(&mut self, ignored: &'static str) {
+        self.ignored.push(ignored);
+        self.unclaimed.retain(|message| method(message) != Some(ignored));
     }
 
     pub fn send_raw(&mut self, message: &Value) {

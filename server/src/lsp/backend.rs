@@ -37,6 +37,8 @@ pub struct Backend {
     notebooks: Mutex<HashMap<Uri, Vec<NotebookCell>>>,
     pub locale: OnceLock<Option<String>>,
     pub editor_process: watch::Sender<Option<u32>>,
+    /// The client has said that it is initialized: only now may anything be sent to it.
+    ready: watch::Sender<bool>,
     shut_down: Arc<AtomicBool>,
 }
 
@@ -50,10 +52,12 @@ impl Backend {
     ) -> Self {
         let documents = Arc::<Documents>::default();
         let features = Arc::<OnceLock<Features>>::default();
-        let editor = |reply| LspEditor::new(client.clone(), reply, Arc::clone(&documents), Arc::clone(&features));
+        let (ready, is_ready) = watch::channel(false);
+        let editor =
+            |reply| LspEditor::new(client.clone(), reply, is_ready, Arc::clone(&documents), Arc::clone(&features));
         let world = world::start(editor, surroundings, cublame);
         let (roots, notebooks, locale) = (Mutex::default(), Mutex::default(), OnceLock::new());
-        Self { client, documents, features, world, roots, notebooks, locale, editor_process, shut_down }
+        Self { client, documents, features, world, roots, notebooks, locale, editor_process, ready, shut_down }
     }
 
     /// The methods that the framework's trait does not have.
@@ -102,6 +106,7 @@ impl LanguageServer for Backend {
     }
 
     async fn initialized(&self, _: InitializedParams) {
+        self.ready.send_replace(true);
         handlers::configuration::ask(self);
     }
 

@@ -160,11 +160,21 @@ pub struct DapQuestion {
 }
 
 impl LspEditor {
-    pub fn new(client: Client, reply: Reply, documents: Arc<Documents>, features: Arc<OnceLock<Features>>) -> Self {
+    pub fn new(
+        client: Client,
+        reply: Reply,
+        mut ready: watch::Receiver<bool>,
+        documents: Arc<Documents>,
+        features: Arc<OnceLock<Features>>,
+    ) -> Self {
         let (outbox, mut letters) = mpsc::unbounded_channel();
         let postman = client.clone();
         // One task sends, so that what the world says arrives in the order in which it was said.
         tokio::spawn(async move {
+            // The framework drops what is sent before, and a survey can be faster than the client.
+            if ready.wait_for(|ready| *ready).await.is_err() {
+                return;
+            }
             while let Some(letter) = letters.recv().await {
                 send(&postman, letter).await;
             }

@@ -6,7 +6,9 @@ use cublame_core::mode::Mode;
 use cublame_core::run::Exit;
 use cublame_tests::client::{able, uri};
 use cublame_tests::{Project, TestServer};
-use tower_lsp::ls_types::{Diagnostic, DiagnosticSeverity, Position};
+use tower_lsp::ls_types::notification::Initialized;
+use tower_lsp::ls_types::request::Initialize;
+use tower_lsp::ls_types::{Diagnostic, DiagnosticSeverity, InitializedParams, Position};
 
 const TRAIN: &str = "import torch\nz = emb(tok)  # @fault\nprint(z)\n";
 
@@ -295,4 +297,17 @@ fn age_files(project: &Project, age: Duration) {
         let file = std::fs::File::options().append(true).open(project.path(name)).expect("a file");
         file.set_modified(std::time::SystemTime::now() - age).expect("to set its time");
     }
+}
+
+#[test]
+fn what_is_found_before_the_client_is_initialized_is_kept_for_it() {
+    let project = project();
+    project.ran(&project.failure("train.py"));
+    let mut server = TestServer::start_silent(&project);
+    let parameters = serde_json::from_value(able(&project)).unwrap();
+    server.request::<Initialize>(parameters).unwrap();
+    // Long enough for the survey of one run.
+    server.nothing_comes(Duration::from_millis(500));
+    server.notify::<Initialized>(InitializedParams {});
+    assert_eq!(server.diagnostics(&project.path("train.py")).len(), 1);
 }
