@@ -48,7 +48,7 @@ impl Module {
         } else {
             PySourceType::Ipynb
         };
-        let parsed = parse_unchecked_source(lines.text(), kind);
+        let parsed = parse(lines.text(), kind);
         let parsed = depth::without_what_nobody_wrote(parsed, kind);
         Self { name, path, lines, parsed }
     }
@@ -65,4 +65,11 @@ impl Module {
     pub fn is_cell(&self) -> bool {
         !self.name.ends_with(".py") && !self.name.ends_with(".pyw") && !self.name.ends_with(".pyi")
     }
+}
+
+/// The parser takes text that is half typed, but for one thing: an escape of IPython in the middle of an expression, as in
+/// `{?x`, ends ruff_python_parser 0.0.10 with "unreachable code". Such a cell is read as plain Python.
+fn parse(text: &str, kind: PySourceType) -> Parsed<ModModule> {
+    std::panic::catch_unwind(|| parse_unchecked_source(text, kind))
+        .unwrap_or_else(|_| parse_unchecked_source(text, PySourceType::Python))
 }
