@@ -113,34 +113,6 @@ export async function pages({ editor, browser, out, line, folder }) {
     assert.equal(JSON.parse(fs.readFileSync(path.join(folder, '.cublame', 'runs', tasked, 'run.json'), 'utf8')).watch, 'supervised');
   });
 
-  await check('a run is made again in another mode, and reduced to its failing call, after a question that shows the command', async () => {
-    const newest = page.locator('.pane-body .monaco-list-row[aria-level="1"]').first();
-    const asked = page.locator('.notification-list-item', { hasText: 'embedding_oob.py' }).first();
-    // The task of the last check has ended, and its failure has been judged.
-    await newest.filter({ hasText: /unrecognised|device-assert/ }).waitFor({ timeout: 30000 });
-    // The view is drawn anew whenever a run changes, and takes an open menu with it.
-    const question = asked.filter({ hasText: 'take the failing call out of it' });
-    for (let attempt = 0; !(await question.isVisible()); attempt += 1) {
-      assert.ok(attempt < 4, 'the question did not come');
-      await page.keyboard.press('Escape');
-      await newest.click({ button: 'right' });
-      await page.locator('.context-view .action-item', { hasText: 'Make a Reproducer' }).first().click({ timeout: 5000 }).catch(() => {});
-      await question.waitFor({ timeout: 6000 }).catch(() => {});
-    }
-    await page.waitForTimeout(500);
-    await shot('reproduce');
-    await asked.locator('.monaco-button', { hasText: 'Cancel' }).click();
-    await asked.waitFor({ state: 'hidden', timeout: 20000 });
-    await newest.hover();
-    await newest.locator('.action-label[aria-label*="Run Again"]').click();
-    await page.locator('.quick-input-widget .monaco-list-row', { hasText: 'no slowdown measured' }).first().click();
-    await asked.waitFor({ timeout: 20000 });
-    await page.waitForTimeout(500);
-    await shot('again');
-    await asked.locator('.monaco-button', { hasText: 'Run' }).first().click();
-    await page.locator('.pane-body .monaco-list-row[aria-level="1"]', { hasText: 'trace' }).first().waitFor({ timeout: 30000 });
-  });
-
   await check('the walkthrough opens', async () => {
     await command('Welcome: Open Walkthrough...');
     await page.keyboard.type('Find the Line');
